@@ -73,8 +73,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         learn: args.write_board.is_some(),
     };
     let ready = run_plan
-        .prepare()
-        .inspect_err(|failure| report::tell_missing_engine(args.format, failure))?;
+        .prepare(None)
+        .inspect_err(|error| report::tell_missing_engine(args.format, error))?;
     fs::create_dir_all(&log_dir)
         .with_context(|| format!("the log directory {} cannot be created", log_dir.display()))?;
     if let (Some(path), Some(found)) = (&args.write_board, ready.harness().board()) {

@@ -1,6 +1,8 @@
 //! The agent's command line: words, flags and their help. Checks single words; what needs two of them, or a file, is
 //! checked by the commands.
 
+mod build_command;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,6 +16,7 @@ use regatta_types::{
 
 use regatta_text::HumanDuration;
 
+pub(crate) use self::build_command::BuildCommand;
 use crate::config_file::ConfigFlag;
 
 /// Runs MLPerf Inference on this device.
@@ -31,28 +34,28 @@ pub struct Cli {
 /// The agent's commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs the daemon: executes the coordinator's runs and delivers their logs
+    /// Run the daemon: execute the coordinator's runs and deliver their logs
     Serve(ServeArgs),
-    /// Runs many simulated devices in one process, to try a fleet on one machine
+    /// Run many simulated devices in one process, to try a fleet on one machine
     #[cfg(feature = "simulate")]
     Simulate(SimulateArgs),
-    /// Enrolls this device in a lab with a one-time token from `regatta device add`
+    /// Enroll this device in a lab with a one-time token from `regatta device add`
     #[command(alias = "enrol")]
     Enroll(EnrollArgs),
-    /// Shows this device's id, its key and the lab that it is enrolled in
+    /// Show this device's id, its key and the lab that it is enrolled in
     Identity(IdentityArgs),
-    /// Runs one benchmark on this device, without a coordinator
+    /// Run one benchmark on this device, without a coordinator
     Bench(Box<BenchArgs>),
-    /// Searches for the settings that run benchmarks best on this board, and writes a system file
+    /// Search for the settings that run benchmarks best on this board, and write a system file
     Tune(Box<TuneArgs>),
-    /// Executes one run from its spec.json; `serve` and power clients start it
+    /// Execute one run from its spec.json; `serve` and power clients start it
     Exec(ExecArgs),
-    /// Builds TensorRT engines from ONNX models, inspects and lists them
+    /// Build, inspect and list TensorRT engines of ONNX models
     #[command(subcommand)]
     Engine(EngineCommand),
-    /// Shows what this board is and whether it is fit to measure; exit code 1 if it is not
+    /// Show what this board is and whether it is fit to measure; exit code 1 if it is not
     Doctor(DoctorArgs),
-    /// Shows what CUDA finds, as JSON; `serve` and `doctor` start it
+    /// Show what CUDA finds, as JSON; `serve` and `doctor` start it
     #[command(hide = true)]
     Gpus,
 }
@@ -60,11 +63,11 @@ pub(crate) enum Command {
 /// The commands for engines.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
-    /// Builds an engine, or finds it in the cache
+    /// Build an engine unless the cache has it
     Build(Box<EngineBuildArgs>),
-    /// Shows what an engine is and whether this device can run it; exit code 1 if it cannot
+    /// Show what an engine is and whether this device can run it; exit code 1 if it cannot
     Inspect(EngineInspectArgs),
-    /// Lists the engines of a cache
+    /// List the engines of a cache
     List(EngineListArgs),
 }
 
@@ -103,20 +106,20 @@ pub(crate) struct EngineBuildArgs {
     /// TensorRT's builder optimisation level [default: TensorRT's own]
     #[arg(long, value_name = "0-5", value_parser = clap::value_parser!(u32).range(0..=5))]
     pub(crate) level: Option<u32>,
-    /// Builds for this DLA core instead of the GPU; needs --precision fp16 or int8
+    /// Build for this DLA core instead of the GPU; needs --precision fp16 or int8
     #[arg(long, value_name = "CORE", value_parser = clap::value_parser!(u32).range(0..=15))]
     pub(crate) dla_core: Option<u32>,
-    /// Fails if DLA cannot run a layer, instead of running that layer on the GPU
+    /// Fail if DLA cannot run a layer, instead of running that layer on the GPU
     #[arg(long, requires = "dla_core")]
     pub(crate) no_fallback: bool,
     /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
-    /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable, also for an input, which
-    /// then has profiles for each shape
+    /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable, also for one
+    /// input, which then has a profile for each shape
     #[arg(long = "input-shape", value_name = "[NAME=]D,D,...")]
     pub(crate) input_shapes: Vec<InputShape>,
-    /// Takes the input shapes from a benchmark file
+    /// Take the input shapes from a benchmark file
     #[arg(long, value_name = "FILE", conflicts_with = "input_shapes")]
     pub(crate) benchmark_file: Option<PathBuf>,
     /// A library with TensorRT plug-ins that the network needs; repeatable
@@ -141,10 +144,10 @@ pub(crate) struct EngineBuildArgs {
     /// `regatta prep`
     #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
     pub(crate) calibration_samples: Option<PathBuf>,
-    /// A list of the samples to calibrate with, as MLCommons': one name per line, or one index per line for a single .npy
+    /// A list of the calibration samples, as MLCommons': one name per line, or one index per line for a single .npy
     #[arg(long, value_name = "FILE", requires = "calibration_samples")]
     pub(crate) calibration_list: Option<PathBuf>,
-    /// Builds even if memory seems too small
+    /// Build even if memory seems too small
     #[arg(long)]
     pub(crate) ignore_memory: bool,
     /// Directory of TensorRT's libraries [default: the newest that is installed]
@@ -206,7 +209,7 @@ pub(crate) struct SimulateArgs {
     /// Number of devices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9_999))]
     pub(crate) devices: u32,
-    /// Beginning of the devices' names; a number follows, as in boat-sim-0001
+    /// Prefix of the devices' names; a number follows, as in boat-sim-0001
     #[arg(long, value_name = "NAME", default_value = "boat-sim", value_parser = simulated_name)]
     pub(crate) name: String,
     /// Tokens of devices that are not enrolled yet, as `regatta device add NAME --count N` prints them; `-` reads standard input
@@ -290,10 +293,10 @@ pub(crate) struct BenchmarkData {
     /// Directory of models and preprocessed data
     #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
     pub(crate) scratch: Option<PathBuf>,
-    /// Number of samples in the whole set, for a benchmark without a dataset
+    /// Number of samples in the set, for a benchmark without a dataset
     #[arg(long, value_name = "N", requires = "performance_samples")]
     pub(crate) total_samples: Option<usize>,
-    /// Number of samples that are loaded together, for a benchmark without a dataset
+    /// Number of samples to load together, for a benchmark without a dataset
     #[arg(long, value_name = "N", requires = "total_samples")]
     pub(crate) performance_samples: Option<usize>,
 }
@@ -343,10 +346,10 @@ pub(crate) struct BenchArgs {
     /// Directory for LoadGen's logs [default: logs/BENCHMARK-SCENARIO-MODE-TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
-    /// Writes the issued sample indices to a file: little-endian u64, u64::MAX after each query (null only)
+    /// Write the issued sample indices to a file: little-endian u64, u64::MAX after each query (null only)
     #[arg(long, value_name = "FILE")]
     pub(crate) issue_log: Option<PathBuf>,
-    /// Writes the service times of the warm-up as a board model for `sim_board` (tensorrt and sim only)
+    /// Write the service times of the warm-up as a board model for `sim_board` (tensorrt and sim only)
     #[arg(long, value_name = "FILE")]
     pub(crate) write_board: Option<PathBuf>,
     /// Output format
@@ -375,10 +378,10 @@ pub(crate) struct TuneArgs {
     /// The file to write
     #[arg(long, alias = "out", value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Replaces the file if it exists
+    /// Replace the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Time limit of the whole search (units: ms, s, m, h)
+    /// Time limit of the search (units: ms, s, m, h)
     #[arg(long, value_name = "TIME", default_value = TUNING_TIME)]
     pub(crate) limit: HumanDuration,
     /// The system's name in the file [default: the host's name]
@@ -393,7 +396,7 @@ pub(crate) struct TuneArgs {
     /// An engine setting that stays fixed; repeatable
     #[arg(long = "set", alias = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
-    /// tensorrt: builds no engine and uses only those in the cache
+    /// tensorrt: build no engine; use only those in the cache
     #[arg(long)]
     pub(crate) no_build: bool,
     /// tensorrt: an additional flag of every `engine build`, for example calibration-cache=resnet50.cache; repeatable
@@ -460,7 +463,7 @@ pub(crate) struct DoctorArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
-    /// Reads the files of another system, for example of a mounted SD card
+    /// Read the files of another system, for example of a mounted SD card
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
 }

@@ -55,7 +55,7 @@ pub(crate) struct AgentConfig {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
-    #[error("{}, whose content agent.example.toml shows, cannot be read", .path.display())]
+    #[error("cannot read {}; hint: agent.example.toml shows its content", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -46,11 +46,6 @@ impl Failure {
         }
     }
 
-    /// Returns the error itself, if it has this type.
-    pub(crate) fn error<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
-        self.error.downcast_ref()
-    }
-
     /// Returns the exit code.
     pub const fn code(&self) -> u8 {
         self.code

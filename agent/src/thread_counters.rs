@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_tells_of_this_thread() {
+    fn thread_counters_are_available_on_this_kernel() {
         let before = ThreadCounters::read();
         std::thread::sleep(std::time::Duration::from_millis(1));
         let cost = ThreadCounters::read().since(before);

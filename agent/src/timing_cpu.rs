@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_processor_is_left_to_everybody() {
+    fn single_processor_is_not_reserved_for_timing() {
         assert_eq!(first_of_several(&[2, 3]), Some(2));
         assert_eq!(first_of_several(&[2]), None);
         assert_eq!(first_of_several(&[]), None);

@@ -30,7 +30,7 @@ fn succeeded(output: Output) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_being_added_is_not_swept() {
+fn garbage_collection_keeps_assets_being_added() {
     let workspace = tempfile::tempdir().unwrap();
     let workspace = workspace.path();
     succeeded(regatta(workspace, &["init"]).output().unwrap());

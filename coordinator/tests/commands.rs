@@ -89,7 +89,7 @@ fn samples_are_prepared_as_requested_or_not_at_all() {
 }
 
 #[test]
-fn what_is_unknown_is_answered_with_what_is_known() {
+fn unknown_names_list_the_known_ones() {
     let coordinator = Coordinator::with_a_known_device();
     let request_run = |changed: &str, to: &str| {
         let mut args = vec![
@@ -408,7 +408,7 @@ fn a_host_that_no_board_can_reach_is_named_with_the_lab_and_with_each_token() {
 }
 
 #[test]
-fn no_workspace_is_wrong_use() {
+fn missing_workspace_exits_2() {
     let dir = tempfile::tempdir().unwrap();
     let there = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
@@ -518,7 +518,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     std::fs::write(&stored, "something else").unwrap();
     let (code, printed) = refusal(&coordinator.output(&export));
     assert!(
-        code == Some(3) && printed.contains("no longer what the device delivered"),
+        code == Some(3) && printed.contains("has changed since the device delivered it"),
         "{printed}"
     );
     assert!(

@@ -163,14 +163,14 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
 }
 
 #[test]
-fn equal_sides_are_the_same_and_few_pairs_cannot_tell() {
+fn equal_sides_are_the_same_and_few_pairs_are_undecided() {
     let mut filled = FilledStore::new();
     let first = filled.add("1", LATENCY);
     let second = filled.add("2", LATENCY * 1.5);
     let (code, printed, _) = filled.compare(&[&first, &second]);
     assert_eq!(code, 0);
     assert!(
-        printed.contains("cannot tell: one run each is not a comparison"),
+        printed.contains("undecided: one run each is not a comparison"),
         "{printed}"
     );
     filled.store.execute("DELETE FROM runs", []).unwrap();
@@ -180,13 +180,13 @@ fn equal_sides_are_the_same_and_few_pairs_cannot_tell() {
         filled
             .compare(&sides)
             .1
-            .contains("cannot tell: at least 6 pairs are needed")
+            .contains("undecided: at least 6 pairs needed")
     );
     filled.add_pairs(9, 0.0);
     assert_eq!(filled.report(&sides)["rows"][0]["verdict"], "same");
     filled.add_pairs(9, 0.03);
     let report = filled.report(&sides);
-    assert_eq!(report["rows"][0]["verdict"], "cannot tell");
+    assert_eq!(report["rows"][0]["verdict"], "undecided");
     assert!(report["rows"][0]["more_pairs"].as_u64().unwrap() > 0, "{report}");
 }
 
@@ -372,7 +372,7 @@ fn selections_that_cannot_be_are_refused_with_a_remedy() {
     let mut filled = FilledStore::new();
     filled.add_pairs(1, 0.0);
     for (args, words) in [
-        (&["set:batch=1"][..], "one selection is nothing to compare with"),
+        (&["set:batch=1"][..], "compare needs at least two selections"),
         (
             &["set:batch=1", "set:batch=9"],
             "no run is selected by `set:batch=9`",

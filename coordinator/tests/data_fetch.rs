@@ -171,7 +171,7 @@ fn part_of(path: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_cut_download_continues_until_it_is_whole_and_is_not_repeated() {
+fn interrupted_download_is_resumed_until_complete() {
     let content = content();
     let place = Place::new(content.clone(), &download(&sha256_hex(&content)));
     place.server.be(Manner::CutAfter(500_000));
@@ -283,7 +283,7 @@ fn a_file_with_another_hash_is_removed_and_named() {
     fs::write(&file, &content).unwrap();
     let (code, _, errors) = place.fetch();
     assert_eq!(code, Some(3), "{errors}");
-    assert!(errors.contains("move it away") && file.exists(), "{errors}");
+    assert!(errors.contains("move it, then") && file.exists(), "{errors}");
     let shown = place.regatta(&["data", "show", "fetched", "--verify"]);
     assert_eq!(shown.status.code(), Some(1));
     assert!(

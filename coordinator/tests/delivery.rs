@@ -39,12 +39,12 @@ fn everything_goes_wrong_on_the_way(mut coordinator: Coordinator) {
 }
 
 #[test]
-fn everything_goes_wrong_on_the_way_over_the_embedded_broker() {
+fn delivery_survives_faults_via_the_embedded_broker() {
     everything_goes_wrong_on_the_way(Coordinator::embedded());
 }
 
 #[test]
-fn everything_goes_wrong_on_the_way_over_mosquitto() {
+fn delivery_survives_faults_via_mosquitto() {
     let Some(mosquitto) = Mosquitto::start() else {
         return;
     };

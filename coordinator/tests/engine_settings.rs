@@ -40,7 +40,7 @@ fn a_setting_that_cannot_be_is_refused_before_anything_is_queued() {
             "tensorrt",
             "gpu_copy_streams",
             "65",
-            "must be a whole number from 1 to 64",
+            "must be an integer from 1 to 64",
         ),
     ] {
         let setting = format!("{name}={value}");
@@ -91,7 +91,7 @@ fn a_systems_file_with_a_setting_that_cannot_be_is_refused_with_its_place() {
             &["line 10", "did you mean `batch_size`?"][..],
         ),
         ("tract", "batch_size = 0", &["line 10", "from 1 to 1048576"]),
-        ("tract", "batch_size = '8'", &["line 10", "whole number"]),
+        ("tract", "batch_size = '8'", &["line 10", "integer"]),
         (
             "tract",
             "gpu_batch_size = 8",
@@ -167,7 +167,7 @@ fn the_list_shows_every_setting_and_what_is_accepted() {
         assert!(text.contains(setting.name), "{text}");
     }
     assert!(
-        text.contains("a whole number from 1 to 1048576") && text.contains("what it does"),
+        text.contains("an integer from 1 to 1048576") && text.contains("what it does"),
         "{text}"
     );
     let (code, printed) = refusal(&coordinator.output(&["settings", "list", "--engine", "cuda"]));

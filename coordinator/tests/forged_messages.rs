@@ -531,7 +531,7 @@ fn force_records_a_run_while_its_device_is_online() {
     let answer = run
         .coordinator
         .json(&["runs", "give-up", &id, "--yes", "--force"]);
-    assert_eq!(answer["given_up"][0], id, "{answer:#}");
+    assert_eq!(answer["abandoned"][0], id, "{answer:#}");
     let record = run.coordinator.record(&id);
     assert_eq!(record["state"]["phase"], "failed");
     run.device

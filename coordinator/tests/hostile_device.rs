@@ -236,7 +236,7 @@ fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_space() {
 }
 
 #[test]
-fn what_a_device_says_steers_no_terminal() {
+fn device_texts_are_escaped_in_output() {
     const EVIL: &str = "a\u{1b}[2J\u{9b}1m\u{202e}b\nPASS";
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();

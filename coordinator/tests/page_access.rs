@@ -469,7 +469,7 @@ fn an_action_whose_form_arrives_after_the_revocation_changes_nothing() {
 }
 
 #[test]
-fn guessing_slow_and_hostile_clients_keep_nobody_out() {
+fn guessing_slow_and_hostile_clients_do_not_block_others() {
     let coordinator = Coordinator::with_a_login();
     let page = coordinator.page();
     let token = coordinator.page_token("rita", "reader");

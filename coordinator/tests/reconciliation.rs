@@ -43,7 +43,7 @@ fn a_run_is_sent_again_until_the_device_answers() {
 }
 
 #[test]
-fn one_run_after_the_other_goes_to_a_device() {
+fn device_gets_one_run_at_a_time() {
     let (coordinator, mut device) = with_device(1);
     let first = coordinator.request_run("AccuracyOnly");
     let second = coordinator.request_run("PerformanceOnly");
@@ -247,7 +247,7 @@ fn evidence_signed_by_another_key_is_not_believed() {
 }
 
 #[test]
-fn nobody_writes_into_another_devices_run() {
+fn device_cannot_write_into_another_devices_run() {
     let (coordinator, mut device) = with_device(1);
     let mut unknown_device = SimulatedDevice::connect(coordinator.port, 2);
     unknown_device.say_hello(Vec::new());
@@ -335,7 +335,7 @@ fn an_abort_reaches_the_device() {
 }
 
 #[test]
-fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
+fn examination_reports_the_device_or_that_it_is_too_old() {
     let (coordinator, mut device) = with_device(1);
     let request_run = |more: &[&str]| {
         let words = [&["device", "doctor", "simulated"], more].concat();

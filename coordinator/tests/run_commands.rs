@@ -471,7 +471,7 @@ fn an_interrupted_run_goes_on_and_its_commands_can_be_pasted() {
     assert_eq!(waiting.wait().unwrap().code(), Some(130));
     text.clear();
     errors.read_to_string(&mut text).unwrap();
-    assert!(text.contains("1 run goes on"), "{text}");
+    assert!(text.contains("1 run continues"), "{text}");
     let pasted = text
         .lines()
         .find_map(|line| line.trim().strip_prefix("abort: regatta "))

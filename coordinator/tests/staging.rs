@@ -107,7 +107,7 @@ fn missing_answers_exit_with_1_and_nothing_is_prompted_without_a_terminal() {
 }
 
 #[test]
-fn misuse_is_2() {
+fn misuse_exits_2() {
     let fixture = StagingFixture::new("v6.1");
     fixture.put("desk/wrong.toml", "submiter = 'x'\n");
     fixture.put("tree/closed/ACME/results/x", "");
@@ -161,7 +161,7 @@ fn misuse_is_2() {
 }
 
 #[test]
-fn inferring_tells_what_came_from_where() {
+fn infer_reports_the_source_of_each_result() {
     let fixture = StagingFixture::new("v6.1");
     let home = "tree/closed/ACME";
     fixture.put(

@@ -207,7 +207,7 @@ fn a_faulty_tree_fails_and_the_json_says_where() {
 }
 
 #[test]
-fn misuse_is_2_and_what_is_not_there_is_3() {
+fn misuse_exits_2_and_missing_files_exit_3() {
     let desk = Desk::new();
     for (words, code, part) in [
         ("submission check tree --version v9.9", 2, "known are v2.0, v2.1"),

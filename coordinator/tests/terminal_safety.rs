@@ -121,7 +121,7 @@ fn poison_names(tree: &Path) {
 }
 
 #[test]
-fn nothing_in_a_tree_steers_a_terminal_or_forges_a_line() {
+fn submission_output_escapes_control_characters_of_the_tree() {
     let commands = [
         "submission check tree --version v6.0",
         "submission check tree --version v6.0 --format json",
@@ -232,7 +232,7 @@ fn poisoned_state() -> StateProof {
 }
 
 #[test]
-fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
+fn command_output_escapes_control_characters_of_devices() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);

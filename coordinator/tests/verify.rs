@@ -49,7 +49,7 @@ fn flip(path: &Path) {
 }
 
 #[test]
-fn what_is_changed_after_the_fact_is_found_and_named() {
+fn verify_names_files_changed_after_delivery() {
     let (coordinator, run) = with_a_run();
     let place = coordinator.path(&format!("runs/{run}"));
     let (code, found) = verify(&coordinator, &run);
@@ -80,7 +80,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
             format!("files/{log}"),
             flip_it,
             log.as_str(),
-            "of the same length",
+            "changed: same length",
         ),
         (
             "a log's end",
@@ -213,6 +213,16 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
             "\"device\": \"",
             "\"device\": \"00000000000000000000000000000000\", \"was\": \"",
             "on device 00000000000000000000000000000000",
+        ),
+        (
+            "\"valid\": true",
+            "\"valid\": false",
+            "its verdict (INVALID) or the reasons differ from those of LoadGen's logs (VALID)",
+        ),
+        (
+            "\"unit\": \"",
+            "\"unit\": \"k",
+            "its metric differs from that of LoadGen's summary",
         ),
     ] {
         let changed = record.replacen(from, to, 1);

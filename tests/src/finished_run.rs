@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use regatta_random::SplitMix64;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use serde_json::Value;
 
@@ -89,17 +90,14 @@ fn kill_run_process(run_dir: &Path) {
 /// Returns an error when the file cannot be written.
 pub fn write_accuracy_log(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let (mut state, mut written, mut number) = (0x9e37_79b9_7f4a_7c15_u64, 0_u64, 0_u64);
+    let (mut random, mut written, mut number) = (SplitMix64::new(0), 0_u64, 0_u64);
     while written < bytes {
         let mut entry = format!(
             "{{ \"seq_id\" : {number}, \"qsl_idx\" : {}, \"data\" : \"",
             number % 50_000
         );
         for _ in 0..16 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            entry.push_str(&format!("{state:016X}"));
+            entry.push_str(&format!("{:016X}", random.bits()));
         }
         entry.push_str("\" },\n");
         let left = usize::try_from(bytes - written)

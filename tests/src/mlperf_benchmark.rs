@@ -20,7 +20,7 @@ use crate::{Lab, printed, succeed_output};
 #[must_use]
 pub fn replaced(mut text: String, parts: &[(&str, &str)]) -> String {
     for (from, to) in parts {
-        assert!(text.contains(from), "the text lacks {from}");
+        assert!(text.contains(from), "the text has no {from}");
         text = text.replace(from, to);
     }
     text

@@ -1,5 +1,7 @@
 //! Medians and bootstrap intervals for the benches.
 
+use regatta_random::SplitMix64;
+
 /// Returns the median; NaN for no values.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
@@ -17,14 +19,9 @@ pub fn median(values: &[f64]) -> f64 {
 #[must_use]
 pub fn interval_of_ratio(a: &[f64], b: &[f64]) -> (f64, f64) {
     const RESAMPLES: usize = 2000;
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = SplitMix64::new(0);
     let mut resample = |values: &[f64]| -> Vec<f64> {
-        let draw = |_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            values[usize::try_from(state % values.len() as u64).unwrap_or(0)]
-        };
+        let draw = |_| values[usize::try_from(random.below(values.len() as u64)).unwrap_or(0)];
         (0..values.len()).map(draw).collect()
     };
     let mut ratios: Vec<f64> = (0..RESAMPLES)

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_masked() {
+    fn varying_parts_of_transcripts_are_masked() {
         let line = " 6ab2608b   d1   12:42:39   5.25 s   VALID   4212 samples/s";
         assert_eq!(masked_line(line), " HEX  d1  TIME  N s  VALID  N samples/s");
         let line = "until 2026-11-24 04:42:25 UTC (a7ddd8293881aab85499b851633e9b33), round v6.1";

@@ -140,7 +140,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
         .join("files/mlperf_log_accuracy.json");
     let whole = fs::read(&log).expect("the accuracy log");
     fs::write(&log, &whole[..whole.len() / 2]).expect("cut");
-    refused(&lab, &audit, 3, "audits come before truncation");
+    refused(&lab, &audit, 3, "run audits before truncating");
 }
 
 /// Records TEST01 as failed and TEST04 as passed, and reads the page and what staging refuses.

@@ -88,7 +88,7 @@ fn assert_shortened(short: &BTreeMap<u64, String>, full: &BTreeMap<u64, String>)
 }
 
 #[test]
-fn bert_goes_from_questions_to_a_staged_tree() {
+fn bert_from_questions_to_a_staged_tree() {
     let (Some(python), Some(plugin)) = (oracle::squad(), official_loadgen::plugin_file("6.0.17")) else {
         return;
     };

@@ -628,7 +628,7 @@ fn the_page_needs_a_free_port_and_says_who_has_it() {
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(3), "{text}");
     assert!(
-        text.contains("the live page cannot be served at") && text.contains("`regatta` (process"),
+        text.contains("cannot serve the live page at") && text.contains("`regatta` (process"),
         "{text}"
     );
     assert!(

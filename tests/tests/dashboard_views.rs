@@ -54,7 +54,7 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     );
     let none = get_page(&url, "/history");
     assert!(
-        none.status == 200 && none.body.contains("no run has a figure that counts"),
+        none.status == 200 && none.body.contains("no run qualifies"),
         "{}",
         none.body
     );
@@ -109,7 +109,7 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     assert!(only.contains("Nothing is better or worse"), "{only}");
 
     for (query, words) in [
-        ("a=set%3Abatch%3D1", "one selection is nothing to compare with"),
+        ("a=set%3Abatch%3D1", "compare needs at least two selections"),
         ("a=x%3Ay&b=last", "`x` is not a kind of selection"),
         ("a=label%3Anone&b=last", "no device has the label `none`"),
         ("a=last&b=last", "there is nothing to compare"),

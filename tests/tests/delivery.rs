@@ -54,12 +54,12 @@ fn a_run_arrives_whole(broker: Broker) {
 }
 
 #[test]
-fn a_run_arrives_whole_over_the_embedded_broker() {
+fn run_is_delivered_completely_via_the_embedded_broker() {
     a_run_arrives_whole(Broker::Embedded);
 }
 
 #[test]
-fn a_run_arrives_whole_over_mosquitto() {
+fn run_is_delivered_completely_via_mosquitto() {
     a_run_arrives_whole(Broker::Mosquitto);
 }
 

@@ -196,7 +196,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
 }
 
 #[test]
-fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
+fn deploy_refuses_unknown_and_changed_host_keys() {
     let Some(mut sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
@@ -231,7 +231,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     // Without a terminal and a password, no method remains.
     assert_refused(
         &deploy_lab.bare(BOAT, &sshd).output().unwrap(),
-        &["no password, because none was given"],
+        &["no password, because none was entered"],
     );
 
     // By the ssh-agent, and by the key file that OpenSSH would find.

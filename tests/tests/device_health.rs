@@ -98,7 +98,7 @@ fn failures_of_its_own_quarantine_a_device_and_a_check_clears_it() {
     }
     let refusal = refused(&lab, &run_words(&["--device", DEVICE]));
     for part in [
-        "takes no runs",
+        "accepts no runs",
         "quarantined since",
         "3 failures in a row",
         "SIGBUS",

@@ -68,7 +68,7 @@ fn ctrl_c_leaves_a_run_going_and_a_second_one_aborts_after_a_question() {
     let mut terminal = Terminal::start(&command);
     terminal.wait_for("running");
     terminal.type_in("\u{3}");
-    terminal.wait_for("1 run goes on");
+    terminal.wait_for("1 run continues");
     terminal.wait_for("runs abort");
     terminal.type_in("\u{3}");
     terminal.wait_for("Abort 1 run? [y/N]");

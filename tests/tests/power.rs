@@ -154,7 +154,7 @@ fn rehearsal(case: &Case, power_dev: &Path, directory: &Path) -> Result<(), Stri
     if output.status.code() != Some(case.code) || missing.is_some() {
         let server = fs::read_to_string(directory.join("server-output.txt")).unwrap_or_default();
         return Err(format!(
-            "{}: {}, lacks {missing:?}\n{printed}\n{server}",
+            "{}: {}, has no {missing:?}\n{printed}\n{server}",
             case.name, output.status
         ));
     }

@@ -354,7 +354,7 @@ fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
         stopped.expect("PTDaemon is stopped");
     }
     // The watch notices that PTDaemon does not answer, or the official server first that it did not listen.
-    expect_recorded_failure(lab, "hung", &mut process, "PTDaemon d");
+    expect_recorded_failure(lab, "hung", &mut process, "PTDaemon ");
 }
 
 /// It answers the checks before the session, and at its next start it listens and says nothing.
@@ -374,7 +374,7 @@ fn a_ptd_that_hangs_at_its_start(lab: &Lab, power_dev: &Path) {
     fs::write(&program, script).expect("PTDaemon's program");
     let mut process = Process::start(&mut session(lab, "mute"), &lab.workspace().join("mute.log"));
     eventually("the session to begin", 60, || !sessions(lab, "mute").is_empty());
-    expect_recorded_failure(lab, "mute", &mut process, "PTDaemon does not answer");
+    expect_recorded_failure(lab, "mute", &mut process, "PTDaemon is not responding");
 }
 
 /// A small step is an event and an observation, and the session goes on. A step of a second ends it.

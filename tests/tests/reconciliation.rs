@@ -72,7 +72,7 @@ fn a_device_with_thousands_of_runs_loses_none() {
     let reason = reason(&lab, &run);
     assert!(reason.starts_with("interrupted: "), "{reason}");
     let printed = lab.coordinator.as_ref().expect("it runs").output();
-    assert!(printed.contains("holds 4000 runs that this store does not know"));
+    assert!(printed.contains("has 4000 runs that this database does not know"));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_run_that_a_restored_workspace_does_not_know_is_named_and_can_be_taken() {
             .any(|found| {
                 let found = found.as_str().unwrap_or_default();
                 found.contains(&format!(
-                    "{DEVICE} holds 1 run that this workspace does not know ({run})"
+                    "{DEVICE} has 1 run that this workspace does not know ({run})"
                 )) && found.contains("regatta runs rebuild")
             })
     });

@@ -40,7 +40,7 @@ fn classes(log: &Path) -> Vec<i32> {
 }
 
 #[test]
-fn resnet50_goes_from_jpegs_to_a_staged_tree() {
+fn resnet50_from_jpegs_to_a_staged_tree() {
     let Some(python) = oracle::opencv() else { return };
     let Some(plugin) = official_loadgen::plugin_file("6.0.17") else {
         return;

@@ -42,7 +42,7 @@ fn resized(text: String) -> String {
 }
 
 #[test]
-fn retinanet_goes_from_images_to_a_staged_tree() {
+fn retinanet_from_images_to_a_staged_tree() {
     let (Some(opencv), Some(coco)) = (oracle::opencv(), oracle::coco()) else {
         return;
     };

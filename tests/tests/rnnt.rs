@@ -73,7 +73,7 @@ fn line(judged: &Value) -> String {
 }
 
 #[test]
-fn rnnt_goes_from_utterances_to_a_staged_tree() {
+fn rnnt_from_utterances_to_a_staged_tree() {
     let Some(python) = oracle::librispeech() else {
         return;
     };

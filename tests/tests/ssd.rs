@@ -83,7 +83,7 @@ fn whole_way(
 }
 
 #[test]
-fn ssd_mobilenet_goes_from_images_to_a_staged_tree() {
+fn ssd_mobilenet_from_images_to_a_staged_tree() {
     whole_way(
         case("ssd-mobilenet", "ssd-small"),
         "performance_samples = 256",
@@ -93,7 +93,7 @@ fn ssd_mobilenet_goes_from_images_to_a_staged_tree() {
 }
 
 #[test]
-fn ssd_resnet34_goes_from_images_to_a_staged_tree() {
+fn ssd_resnet34_from_images_to_a_staged_tree() {
     whole_way(
         case("ssd-resnet34", "ssd-large"),
         "performance_samples = 64",

@@ -128,7 +128,7 @@ fn the_passphrase_of_a_key_is_requested() {
     answer(&mut terminal, "phrase of the key", "");
     answer(&mut terminal, "password of", "");
     terminal.wait_for(&format!("tried: the key {name} without its phrase"));
-    terminal.wait_for("no password, because none was given");
+    terminal.wait_for("no password, because none was entered");
     assert_eq!(terminal.end().code(), Some(3));
 }
 

@@ -63,7 +63,7 @@ fn dice_line(judged: &Value) -> String {
 }
 
 #[test]
-fn unet_goes_from_volumes_to_a_staged_tree() {
+fn unet_from_volumes_to_a_staged_tree() {
     let Some(python) = oracle::kits19() else { return };
     let Some(plugin) = official_loadgen::plugin_file("6.0.17") else {
         return;

@@ -101,7 +101,7 @@ fn line(judged: &Value) -> String {
 }
 
 #[test]
-fn whisper_goes_from_utterances_to_a_staged_tree() {
+fn whisper_from_utterances_to_a_staged_tree() {
     let (Some(python), Some(normalizer)) = (oracle::librispeech(), oracle::whisper()) else {
         return;
     };

@@ -43,7 +43,7 @@ fn resized(text: String) -> String {
 }
 
 #[test]
-fn yolo_goes_from_images_to_a_staged_tree() {
+fn yolo_from_images_to_a_staged_tree() {
     let (Some(opencv), Some(coco)) = (oracle::opencv(), oracle::coco()) else {
         return;
     };

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_from_pieces_and_the_body_begins_behind_it() {
+    fn npy_header_is_read_from_pieces() {
         let answer =
             b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 17-19/20\r\ncontent-length: 3\r\n\r\nabc";
         let (head, early) = read_head(&mut answer.as_slice()).unwrap();

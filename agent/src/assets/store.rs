@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_run_needs_and_was_used_longest_ago_goes_first() {
+    fn eviction_prefers_unused_least_recently_used() {
         let state = tempfile::tempdir().unwrap();
         let store = AssetStore::open(state.path()).unwrap();
         for (age, digit) in ['a', 'b', 'c'].into_iter().enumerate() {

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assets_lie_over_the_devices_own_files() {
+    fn assets_take_precedence_over_local_files() {
         let dir = tempfile::tempdir().unwrap();
         let at = |path: &str| dir.path().join(path);
         for file in [

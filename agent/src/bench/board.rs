@@ -64,7 +64,7 @@ fn text(board: &BoardModel, engine: &Description, origin: &Origin<'_>, now: jiff
         format!("{how} in the warm-up of regatta-agent {}, {now:.0}.", env!("CARGO_PKG_VERSION")),
         format!("On: {engine}"),
         format!("For: {model}, {scenario}; engine settings: {}", settings.join(" ")),
-        "Seconds between two batches of a unit with its streams full, so they hold what of the copies it does not hide.".to_owned(),
+        "Seconds between two batches of a unit with its streams full, so they include the part of the copies that is not hidden.".to_owned(),
         "The spread of the times was not measured.".to_owned(),
     ];
     let lines = head.map(|line| format!("# {}\n", line.replace(char::is_control, " ")));
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_boards_file_says_where_it_comes_from_and_reads_as_the_board() {
+    fn board_file_names_its_origin_and_reads_back_equal() {
         let board = SimModel::board_named("xavier-nx.resnet50").unwrap();
         let engine = Description {
             kind: EngineKind::Tensorrt,

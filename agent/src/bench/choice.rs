@@ -123,9 +123,9 @@ fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
 /// Adds a hint to the error for an unknown benchmark.
 fn with_hint(error: CatalogueError, sut: EngineKind) -> Failure {
     let hint = match &error {
-        CatalogueError::Unknown { .. } if sut.computes() => "describe your own with --benchmark-file",
+        CatalogueError::Unknown { .. } if sut.computes() => "describe yours with --benchmark-file",
         CatalogueError::Unknown { .. } => {
-            "describe your own with --benchmark-file, or set --total-samples and --performance-samples"
+            "describe yours with --benchmark-file, or set --total-samples and --performance-samples"
         }
         _ => return error.into(),
     };

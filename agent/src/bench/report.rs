@@ -6,8 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use regatta_engines::{Description, EngineError};
-use regatta_harness::SetUpError;
+use regatta_engines::Description;
 use regatta_loadgen::outcome::{Outcome, Performance};
 use regatta_output::fit;
 use regatta_text::{EscapedText, escape_json, figure};
@@ -19,7 +18,7 @@ use serde::Serialize;
 
 use crate::{
     cli::{BenchArgs, Format},
-    exit::Failure,
+    run_process::prepared_run::PrepareError,
 };
 
 /// The result of a `bench`.
@@ -100,10 +99,8 @@ struct Counts {
 }
 
 /// Prints, for programs, the command that builds the missing engine.
-pub(crate) fn tell_missing_engine(format: Format, failure: &Failure) {
-    if let (Format::Json, Some(SetUpError::Engine(EngineError::NoPlan { command, .. }))) =
-        (format, failure.error())
-    {
+pub(crate) fn tell_missing_engine(format: Format, error: &PrepareError) {
+    if let (Format::Json, PrepareError::NotBuilt { command, .. }) = (format, error) {
         let missing = serde_json::json!({ "missing_engine": command.words() });
         // Standard output may be closed. The failure is reported in any case.
         let _ = writeln!(io::stdout(), "{missing}");

@@ -59,7 +59,7 @@ impl Inbox {
                 .ok()
                 .map(|ack| CoordinatorMessage::Acknowledgement(run, ack)),
             _ => {
-                tracing::warn!("a message on a topic of our own was dropped");
+                tracing::warn!("dropped a message on a topic that only this device writes");
                 None
             }
         }

@@ -52,7 +52,7 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
         return Ok(Some(lab));
     }
     if config.state_dir.join(TOKEN_FILE).exists() {
-        tracing::info!("not enrolled yet: the token that waits is used when the coordinator can be reached");
+        tracing::info!("not enrolled yet: the saved token will be used when the coordinator can be reached");
     } else {
         tracing::warn!(
             "not enrolled: waiting for `regatta-agent enroll`, with a token of `regatta device add NAME` on the workstation"

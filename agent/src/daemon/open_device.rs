@@ -38,7 +38,7 @@ pub(super) enum StartError {
         source: io::Error,
     },
     /// Another daemon holds the state directory.
-    #[error("another daemon works in {}: end it, or give this one a `state_dir` of its own", .path.display())]
+    #[error("another daemon uses {}: stop it, or set another `state_dir` for this one", .path.display())]
     Locked {
         /// The directory.
         path: PathBuf,

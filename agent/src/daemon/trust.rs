@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_elses_command_counts() {
+    fn commands_signed_by_another_key_are_rejected() {
         let lab = Lab::new();
         let mut trust = lab.trust();
         let plain = Command::Forget.to_frame().unwrap();

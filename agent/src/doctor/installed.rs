@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_harness::engine_cache;
+use regatta_engines::tensorrt::engine_cache;
 use regatta_loadgen_official::{BuildInfo, SearchPath};
 use regatta_tensorrt::{EngineCache, ShimDirectories};
 use regatta_text::{ErrorChain, Escaped};

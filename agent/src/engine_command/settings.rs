@@ -119,6 +119,6 @@ pub(super) fn check_dla_types(
         "use an ONNX file in fp16 or with Q/DQ layers"
     };
     Err(Failure::usage(anyhow::anyhow!(
-        "DLA only computes in fp16 and int8, so the whole network would run on the GPU; hint: {way}"
+        "DLA only computes in fp16 and int8, so the network would run completely on the GPU; hint: {way}"
     )))
 }

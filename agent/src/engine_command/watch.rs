@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_tells_that_it_goes_on_also_where_tensorrt_tells_nothing() {
+    fn engine_build_reports_progress_when_tensorrt_is_silent() {
         output_of(false, None, "still building, ", 2);
         let phase = BuildPhase {
             name: "tactics".to_owned(),

@@ -205,7 +205,7 @@ fn check_credentials(credentials: Credentials, place: &Place) -> Result<Credenti
     let authority = CertificateDer::from_pem_slice(credentials.authority.as_bytes())
         .map_err(|_| ExchangeError::Unfit("its certificate authority cannot be parsed"))?;
     if Sha256::digest(&authority).as_slice() != place.authority {
-        return Err(ExchangeError::Unfit("it comes from another authority"));
+        return Err(ExchangeError::Unfit("it was issued by another authority"));
     }
     Ok(credentials)
 }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_is_none_is_put_aside_once() {
+    fn invalid_token_file_is_set_aside_once() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(TOKEN_FILE), "no token").unwrap();
         FirstBoot::new(dir.path()).attempt();

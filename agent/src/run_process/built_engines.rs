@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_engines::tensorrt::calibration;
+use regatta_config::engine_settings::EngineSettings;
+use regatta_engines::tensorrt::{calibration, calibration_path, engine_cache, plugin_libraries};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
-use regatta_harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ const DESCRIPTIONS: &str = "engines.json";
 /// # Errors
 /// [`Failure`] when a file cannot be read or written, or the cache of these samples is gone.
 pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
-    let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
-    let Some(path) = calibration_path(&settings.engine, plan.scratch.as_deref()) else {
+    let settings = EngineSettings::try_from(&plan.engine).map_err(Failure::usage)?;
+    let Some(path) = calibration_path(&settings, plan.scratch.as_deref()) else {
         return Ok(());
     };
     if calibration::has_scales(&path) {
@@ -58,8 +58,8 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
 /// [`Failure`] when there is none, or when TensorRT is missing.
 pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let (cache, engines) = engines_of_model(plan)?;
-    let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
-    let plugins = plugin_libraries(&settings.engine, &plan.benchmark.model, plan.scratch.as_deref());
+    let settings = EngineSettings::try_from(&plan.engine).map_err(Failure::usage)?;
+    let plugins = plugin_libraries(&settings, &plan.benchmark.model, plan.scratch.as_deref());
     let mut descriptions = Vec::with_capacity(engines.len());
     for (directory, _) in &engines {
         descriptions.push(
@@ -69,7 +69,7 @@ pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     }
     if descriptions.is_empty() {
         return Err(Failure::could_not(anyhow!(
-            "no engine of {} is in {}; hint: `regatta engine build` makes them",
+            "no engine of {} is in {}; hint: `regatta engine build` builds them",
             plan.benchmark.model.file,
             cache.display()
         )));

@@ -1,5 +1,5 @@
-//! Builds the engines that a run lacks before it is prepared again. A build is `engine build` in a process of its own, in the process group of
-//! the run, so that an abort ends it too. Whether an engine is suitable is decided elsewhere.
+//! Builds an engine that a run lacks: `engine build` in a process of its own, in the process group of the run, so that an abort ends it too.
+//! Which engine that is, and whether it may be built, is decided elsewhere.
 
 use std::{
     io::{self, BufRead as _, BufReader, Write as _},
@@ -9,59 +9,17 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_config::engine_settings::EngineBuild;
-use regatta_engines::{EngineError, tensorrt::BuildCommand};
-use regatta_harness::{HarnessSettings, SetUpError};
 
-use super::prepared_run::{PreparedRun, RunPlan};
-use crate::exit::Failure;
+use crate::cli::BuildCommand;
 
-/// The builds for one run: one for each kind of unit, or for each of three networks.
-const MAX_BUILDS: usize = 3;
 /// The least interval between two reports. A report is a message and a write to disk.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Prepares a run, after its missing engines are built. `report` gets what the run waits for.
+/// Builds an engine. Its messages go to the run's log; `report` gets what the run waits for.
 ///
 /// # Errors
-/// As [`RunPlan::prepare`], or when a build fails.
-pub(super) fn prepare(plan: &RunPlan, report: impl Fn(String)) -> Result<PreparedRun, Failure> {
-    let mut built: Vec<BuildCommand> = Vec::new();
-    loop {
-        let failure = match plan.clone().prepare() {
-            Ok(ready) => return Ok(ready),
-            Err(failure) => failure,
-        };
-        let missing = missing(&failure).filter(|_| builds_missing(plan));
-        match missing {
-            Some(command) if built.len() < MAX_BUILDS && !built.contains(command) => {
-                build(command, &report)?;
-                built.push(command.clone());
-            }
-            _ => return Err(failure),
-        }
-    }
-}
-
-fn missing(failure: &Failure) -> Option<&BuildCommand> {
-    match failure.error() {
-        Some(SetUpError::Engine(EngineError::NoPlan { command, .. })) => Some(command),
-        _ => None,
-    }
-}
-
-/// Returns whether the settings allow a build. A named engine would not be the one that is built.
-fn builds_missing(plan: &RunPlan) -> bool {
-    HarnessSettings::try_from(&plan.engine).is_ok_and(|settings| {
-        let engine = settings.engine;
-        engine.engine_build != Some(EngineBuild::Never)
-            && engine.gpu_engine.is_none()
-            && engine.dla_engine.is_none()
-    })
-}
-
-/// Builds an engine. Its messages go to the run's log.
-fn build(command: &BuildCommand, report: &impl Fn(String)) -> Result<(), Failure> {
+/// When the build cannot start or fails.
+pub(super) fn build(command: &BuildCommand, report: impl Fn(String)) -> anyhow::Result<()> {
     let mut child = Command::new("/proc/self/exe")
         .arg0("regatta-agent")
         .args(command.words())
@@ -69,8 +27,7 @@ fn build(command: &BuildCommand, report: &impl Fn(String)) -> Result<(), Failure
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("the run's engine cannot be built: `{command}` does not start"))
-        .map_err(Failure::could_not)?;
+        .with_context(|| format!("the run's engine cannot be built: `{command}` does not start"))?;
     let mut last_line = String::new();
     let mut reported: Option<Instant> = None;
     let lines = child.stderr.take().into_iter();
@@ -86,15 +43,12 @@ fn build(command: &BuildCommand, report: &impl Fn(String)) -> Result<(), Failure
         }
         last_line = line;
     }
-    let status = child
-        .wait()
-        .context("the end of the engine's build is unknown")
-        .map_err(Failure::could_not)?;
+    let status = child.wait().context("the end of the engine's build is unknown")?;
     if status.success() {
         return Ok(());
     }
     let why = last_line.strip_prefix("regatta-agent: ").unwrap_or(&last_line);
-    Err(Failure::could_not(anyhow!(
+    Err(anyhow!(
         "the run's engine cannot be built by `{command}` ({status}): {why}"
-    )))
+    ))
 }

@@ -16,6 +16,7 @@ mod tuning;
 use std::{io, path::Path};
 
 use anyhow::Context;
+use regatta_engines::{EngineBuilder, MissingEngine};
 use regatta_fsutil::hash::sha256_hex;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_loadgen::{
@@ -30,7 +31,7 @@ use self::{
     run_dir::RunDir,
 };
 use crate::{
-    cli::ExecArgs,
+    cli::{BuildCommand, ExecArgs},
     exit::{self, Failure},
     thread_counters::ThreadCounters,
     timing_cpu,
@@ -82,7 +83,12 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         built_engines::inspect(&run_plan, &run_dir)?;
         return end_without_loadgen(&run_dir, attempt);
     }
-    let ready = missing_engine::prepare(&run_plan, |reason| tell(&Event::Preparing { reason }))?;
+    let mut build = |missing: &MissingEngine| {
+        let report = |reason| tell(&Event::Preparing { reason });
+        Ok(missing_engine::build(&BuildCommand::of(missing), report)?)
+    };
+    let mut builder = EngineBuilder::new(&mut build);
+    let ready = run_plan.clone().prepare(Some(&mut builder))?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
     run_dir.write_attempt(&attempt)?;

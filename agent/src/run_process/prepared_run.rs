@@ -8,7 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use regatta_harness::{Harness, HarnessSettings, SetUpError};
+use regatta_config::engine_settings::{EngineSettings, TimingWait};
+use regatta_engines::{EngineBuilder, EngineError};
+use regatta_harness::{Harness, HarnessRequest, SetUpError};
 use regatta_loadgen::{
     effective::LibraryCounts,
     load_gen::{LoadgenError, NoObserver},
@@ -24,7 +26,7 @@ use regatta_types::{
 };
 
 use super::loadgens::{self, ChosenLoadgen};
-use crate::exit::Failure;
+use crate::{cli::BuildCommand, exit::Failure};
 
 /// The inputs of a run.
 #[derive(Debug, Clone)]
@@ -43,6 +45,34 @@ pub(crate) struct RunPlan {
     pub(crate) learn: bool,
 }
 
+/// Why a run cannot be prepared.
+pub(crate) enum PrepareError {
+    /// Its engine must be built first.
+    NotBuilt {
+        /// The command that builds it.
+        command: BuildCommand,
+        /// The engine's error.
+        error: Box<SetUpError>,
+    },
+    /// A setting is wrong (usage error), or a part is missing (failure).
+    Other(Failure),
+}
+
+impl From<Failure> for PrepareError {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure)
+    }
+}
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        match error {
+            PrepareError::NotBuilt { command, error } => Self::could_not(anyhow!("{error}; hint: {command}")),
+            PrepareError::Other(failure) => failure,
+        }
+    }
+}
+
 /// A run that is ready to start.
 pub(crate) struct PreparedRun {
     request: RunRequest,
@@ -51,13 +81,16 @@ pub(crate) struct PreparedRun {
 }
 
 impl RunPlan {
-    /// Reads the configuration, opens the dataset, loads the engine and warms it up.
+    /// Reads the configuration, opens the dataset, loads the engine and warms it up. With a `builder`, an engine that is missing is built
+    /// first.
     ///
     /// # Errors
-    /// [`Failure`] with the setting that is wrong (usage error) or the part that is missing (failure).
-    pub(crate) fn prepare(self) -> Result<PreparedRun, Failure> {
-        let mut settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
-        settings.learn = self.learn;
+    /// [`PrepareError`].
+    pub(crate) fn prepare(
+        self,
+        builder: Option<&mut EngineBuilder<'_>>,
+    ) -> Result<PreparedRun, PrepareError> {
+        let settings = EngineSettings::try_from(&self.engine).map_err(Failure::usage)?;
         let chosen = loadgens::find(&self.loadgen, &self.benchmark).map_err(Failure::could_not)?;
         let resolved = self.request.resolve();
         let resolved = resolved
@@ -72,26 +105,26 @@ impl RunPlan {
             .loadgen
             .check(&self.request, counts)
             .map_err(loadgen_failure)?;
-        let scratch = self.scratch.as_deref();
-        let harness = Harness::set_up(
-            &self.benchmark,
-            self.engine.kind,
-            &settings,
-            &resolved.settings,
-            scratch,
-        )
-        .map_err(set_up_failure)?;
+        let request = HarnessRequest {
+            benchmark: &self.benchmark,
+            engine: self.engine.kind,
+            settings: &settings,
+            test: &resolved.settings,
+            scratch: self.scratch.as_deref(),
+            learn: self.learn,
+        };
+        let harness = Harness::set_up(&request, builder).map_err(set_up_failure)?;
         let issue = IssueSettings {
-            wait: if settings.timing_spins() {
+            wait: if settings.timing_wait == Some(TimingWait::Spin) {
                 Wait::Spin
             } else {
                 Wait::Block
             },
             timing: TimingRequest {
-                cpu: settings.engine.timing_cpu,
-                realtime_priority: settings.engine.timing_priority,
+                cpu: settings.timing_cpu,
+                realtime_priority: settings.timing_priority,
             },
-            stall_timeout: settings.engine.stall_timeout.or(self.request.issue.stall_timeout),
+            stall_timeout: settings.stall_timeout.or(self.request.issue.stall_timeout),
         };
         Ok(PreparedRun {
             request: RunRequest {
@@ -170,12 +203,19 @@ impl PreparedRun {
     }
 }
 
-fn set_up_failure(error: SetUpError) -> Failure {
-    if error.is_wrong_use() {
+fn set_up_failure(error: SetUpError) -> PrepareError {
+    if let SetUpError::Engine(EngineError::NotBuilt { missing, .. }) = &error {
+        return PrepareError::NotBuilt {
+            command: BuildCommand::of(missing),
+            error: Box::new(error),
+        };
+    }
+    let failure = if error.is_wrong_use() {
         Failure::usage(error)
     } else {
         Failure::could_not(error)
-    }
+    };
+    failure.into()
 }
 
 fn loadgen_failure(error: LoadgenError) -> Failure {

@@ -1,6 +1,6 @@
 //! Comparison of two choices with noisy measurements: medians, and a confidence interval of their ratio.
 
-use regatta_schedule::split_mix::SplitMix;
+use regatta_random::SplitMix64;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1_000;
@@ -36,7 +36,7 @@ pub(super) struct Ratio {
 impl Ratio {
     /// Compares two non-empty series of measurements. The result is deterministic.
     pub(super) fn of(goal: Goal, one: &[f64], other: &[f64]) -> Self {
-        let mut random = SplitMix::new(0x7265_6761_7474_6121, 0);
+        let mut random = SplitMix64::new(0x7265_6761_7474_6121);
         let mut ratios: Vec<f64> = (0..RESAMPLES)
             .map(|_| {
                 let (one, other) = (resample(one, &mut random), resample(other, &mut random));
@@ -62,9 +62,10 @@ impl Ratio {
     }
 }
 
-fn resample(values: &[f64], random: &mut SplitMix) -> Vec<f64> {
-    let pick = |bits: u64| values[usize::try_from(bits % values.len() as u64).unwrap_or(0)];
-    values.iter().map(|_| pick(random.next_bits())).collect()
+fn resample(values: &[f64], random: &mut SplitMix64) -> Vec<f64> {
+    let count = values.len() as u64;
+    let mut pick = || values[usize::try_from(random.below(count)).unwrap_or(0)];
+    values.iter().map(|_| pick()).collect()
 }
 
 /// Returns the median. For an even number of values, it is the mean of the middle two. For none, it is NaN.

@@ -23,9 +23,9 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::system::SystemRequest;
+use regatta_config::{engine_settings::EngineSettings, system::SystemRequest};
+use regatta_engines::{sim::SimModel, tensorrt::engine_cache};
 use regatta_fsutil::{own_program::own_program, regular_file};
-use regatta_harness::{HarnessSettings, engine_cache};
 use regatta_text::{EscapedText, significant};
 use regatta_types::{
     Scenario,
@@ -325,9 +325,9 @@ fn machine(
         kind: args.engine,
         settings: fixed.clone(),
     };
-    let settings = HarnessSettings::try_from(&spec).map_err(Failure::usage)?;
-    let modelled = settings
-        .sim
+    let settings = EngineSettings::try_from(&spec).map_err(Failure::usage)?;
+    let modelled = SimModel::of(&settings)
+        .map_err(Failure::usage)?
         .board
         .units
         .iter()
@@ -335,7 +335,7 @@ fn machine(
         .count();
     // A limit on the number of cores implies that there are some.
     let cores = usize::try_from(facts.dla_cores).unwrap_or(0);
-    let cores = cores.max(settings.engine.max_dlas.unwrap_or(0));
+    let cores = cores.max(settings.max_dlas.unwrap_or(0));
     Ok(Machine {
         cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
         dlas: if args.engine == EngineKind::Sim {

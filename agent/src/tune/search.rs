@@ -243,7 +243,7 @@ impl<S: Stand> Search<'_, S> {
             });
         };
         if rivals.len().min(theirs.len()) < MIN_TURNS {
-            let reason = "the best figure so far; the comparison with the second was not finished".to_owned();
+            let reason = "the best figure; the comparison with the second best was not finished".to_owned();
             return Some(Found {
                 candidate: best,
                 figure,

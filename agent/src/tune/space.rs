@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fixed_is_not_searched_and_a_seeds_value_is() {
+    fn fixed_settings_are_not_searched_and_seed_values_are() {
         let fixed = BTreeMap::from([("gpu_batch_size".to_owned(), "64".to_owned())]);
         let seed = BTreeMap::from([
             ("dla_batch_size".to_owned(), "15".to_owned()),

@@ -157,7 +157,7 @@ fn a_run_that_misses_its_latency_bound_is_invalid_and_its_logs_stay() {
 }
 
 #[test]
-fn which_unit_computed_a_response_stands_beside_the_logs_where_there_are_several() {
+fn response_units_are_written_beside_the_logs_of_several_units() {
     let fixture = Fixture::new();
     let sim = |units| {
         let accuracy = [
@@ -352,7 +352,7 @@ const BAD_INPUT: &[Case] = &[
         &[("--model", "digits")],
     ),
     (
-        "benchmark file that is no description",
+        "benchmark file that is not a description",
         NOTHING,
         &[("--benchmark-file", "map.txt")],
     ),
@@ -431,7 +431,7 @@ mod with_data {
             &[TRACT],
         ),
         (
-            "model that is no ONNX",
+            "model that is not an ONNX",
             |f| fs::write(f.path("model.onnx"), "not a model").unwrap(),
             &[TRACT],
         ),

@@ -98,14 +98,14 @@ fn thor() {
 }
 
 #[test]
-fn what_is_no_jetson() {
+fn other_boards_are_not_called_jetson() {
     examine("raspberry-pi-5");
     examine("plain-pc");
     examine("nothing");
 }
 
 #[test]
-fn what_is_no_machine_of_its_own() {
+fn containers_and_virtual_machines_are_not_fit_to_measure() {
     examine("virtual-arm64");
     examine("virtual-pc");
     examine("container");
@@ -130,7 +130,7 @@ fn this_machine_gets_an_answer_and_a_missing_root_is_wrong_use() {
 }
 
 #[test]
-fn garbage_in_every_file_gives_an_answer() {
+fn garbage_in_any_file_gives_a_verdict() {
     let root = lay_down("agx-orin-jetpack6");
     let mut pending = vec![root.path().to_owned()];
     while let Some(directory) = pending.pop() {

@@ -35,7 +35,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     let single = place.build(&["--batch", "4"], &[]);
     let message = place.fault(&linear, &[]);
     assert!(
-        message.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` makes them"),
+        message.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` prepares them"),
         "{message}"
     );
 
@@ -111,7 +111,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
 
 /// The settings find the forms that `regatta prep` makes beside each other.
 #[test]
-fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
+fn prepared_forms_have_separate_directories_and_describe_themselves() {
     let place = Place::new();
     let chw4 = ["input_dtype=int8", "input_format=chw4"];
     let directory = place.fixture.path("int8_chw4");
@@ -243,7 +243,7 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
 
 /// Inputs as BERT's reference declares them: 64-bit integers with a dynamic length. The samples have the length, and 32 bits.
 #[test]
-fn what_a_model_leaves_free_the_samples_say() {
+fn free_model_dimensions_are_taken_from_the_samples() {
     #[cfg(feature = "tract")]
     {
         let mut place = Place::new();

@@ -121,7 +121,7 @@ fn a_search_that_is_killed_leaves_the_best_so_far() {
 }
 
 #[test]
-fn where_nothing_runs_every_trial_says_why() {
+fn failed_trials_of_tune_state_their_reason() {
     let fixture = Fixture::new();
     // The CPU engine without a model, or not built in at all.
     let ended = tune(

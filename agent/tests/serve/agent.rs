@@ -10,6 +10,7 @@ use std::{
 };
 
 use regatta_config::known;
+use regatta_random::SplitMix64;
 use regatta_test_support::strace::{Strace, let_go};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
@@ -315,14 +316,5 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 /// Returns bytes without long repetitions, so that a misplaced chunk is found.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
+    SplitMix64::new(0).bytes(length)
 }

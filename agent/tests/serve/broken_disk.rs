@@ -70,7 +70,7 @@ fn a_file_that_can_never_be_flushed_is_replaced_by_a_copy() {
 }
 
 #[test]
-fn a_read_that_fails_once_leaves_no_run_unsigned_for_ever() {
+fn failed_read_is_retried_until_the_run_is_signed() {
     what_fails_is_sealed_again(
         "read:error=EIO:when=1",
         "the run could not be sealed: mlperf_log_detail.txt cannot be sealed: Input/output error (os error 5)",

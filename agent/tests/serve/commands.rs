@@ -13,7 +13,7 @@ fn reason_of(coordinator: &Coordinator, run: RunId, phase: RunPhase) -> String {
 }
 
 #[test]
-fn what_cannot_be_a_run_of_this_device_fails_with_a_reason() {
+fn invalid_start_commands_fail_with_a_reason() {
     let Some(broker) = Mosquitto::start() else { return };
     let agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);

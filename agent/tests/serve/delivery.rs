@@ -32,7 +32,7 @@ fn files_of_every_size_arrive_exactly() {
     let report = coordinator.wait_for(run, RunPhase::Failed, 20);
     assert_eq!(
         report.state.reason.as_deref(),
-        Some("interrupted: the agent or the device went down while the run was running")
+        Some("interrupted: the agent died or the device restarted while the run was running")
     );
     let streams = coordinator.wait_for_streams(run, 20);
     for (name, bytes) in &files {
@@ -54,7 +54,7 @@ fn files_of_every_size_arrive_exactly() {
 }
 
 #[test]
-fn doubled_acknowledgements_and_doubts_change_nothing() {
+fn repeated_acknowledgements_change_nothing() {
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);
     agent.stop();
@@ -71,7 +71,7 @@ fn doubled_acknowledgements_and_doubts_change_nothing() {
 }
 
 #[test]
-fn nothing_is_forgotten_before_it_is_delivered() {
+fn undelivered_runs_are_kept_on_the_device() {
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);
     agent.stop();

@@ -31,7 +31,7 @@ fn phases(coordinator: &Coordinator, run: RunId) -> Vec<RunPhase> {
 }
 
 #[test]
-fn a_run_goes_through_every_phase_and_arrives_whole() {
+fn run_passes_every_phase_and_is_delivered_completely() {
     let Some(broker) = Mosquitto::start() else { return };
     let agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);

@@ -17,7 +17,7 @@ fn serve(config: &Path) -> Output {
 }
 
 #[test]
-fn a_wrong_configuration_is_wrong_use_with_file_and_line() {
+fn invalid_configuration_exits_2_with_file_and_line() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("agent.toml");
     fs::write(
@@ -42,7 +42,7 @@ fn a_wrong_configuration_is_wrong_use_with_file_and_line() {
 }
 
 #[test]
-fn a_state_directory_that_cannot_be_is_code_3() {
+fn unusable_state_dir_exits_3() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("agent.toml");
     fs::write(dir.path().join("file"), "").unwrap();
@@ -71,7 +71,7 @@ fn two_daemons_do_not_share_a_state_directory() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains("another daemon works in")
+            .contains("another daemon uses")
     );
 }
 

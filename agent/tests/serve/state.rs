@@ -193,7 +193,7 @@ fn a_state_is_set_proven_sampled_and_put_back() {
 }
 
 #[test]
-fn a_state_that_does_not_hold_fails_the_run_before_it_measures() {
+fn run_fails_before_measuring_if_the_device_state_changes() {
     let Some(lab) = Lab::start() else { return };
     let before = bytes_of(lab.root.path());
     let spec = in_state(lab.agent.spec(300), "gpu=lock:612000000");
@@ -287,7 +287,7 @@ fn a_helper_that_is_killed_fails_the_run_and_another_puts_back() {
     let report = lab.coordinator.wait_for(spec.run, RunPhase::Failed, 20);
     let reason = report.state.reason.unwrap();
     assert!(
-        reason.starts_with("the device's state is no longer held: "),
+        reason.starts_with("the device's state is no longer kept: "),
         "{reason}"
     );
     assert_eq!(bytes_of(lab.root.path()), before);

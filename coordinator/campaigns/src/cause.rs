@@ -37,7 +37,11 @@ fn of_outcome(outcome: &RunOutcome) -> Option<String> {
     if !outcome.complete || outcome.signed.is_none() {
         reasons.push("some files of the evidence are missing".to_owned());
     }
-    let of_loadgen = outcome.reasons.iter().map(|reason| reason.trim_end_matches('.'));
+    let of_loadgen = outcome
+        .judgement
+        .reasons
+        .iter()
+        .map(|reason| reason.trim_end_matches('.'));
     reasons.extend(of_loadgen.map(|reason| format!("LoadGen: {reason}")));
     reasons.extend(accuracy.map(|found| {
         if let Some(why) = found.incomplete() {
@@ -48,7 +52,7 @@ fn of_outcome(outcome: &RunOutcome) -> Option<String> {
     }));
     reasons.extend(outcome.audit.as_ref().filter(|audit| !audit.passed).map(of_audit));
     reasons.extend(outcome.not_judged.iter().cloned());
-    if reasons.is_empty() && outcome.valid.is_none() {
+    if reasons.is_empty() && outcome.judgement.valid.is_none() {
         reasons.push("LoadGen's logs have no verdict".to_owned());
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))
@@ -65,7 +69,7 @@ fn of_audit(audit: &AuditResult) -> String {
         let [audited, reference] = [scores.audited, scores.reference].map(|score| significant(score, 4));
         let (unit, percent) = (&scores.unit, scores.tolerance_percent);
         facts.push(format!(
-            "score {audited} {unit}, audited run {reference} {unit}, {percent} % are accepted"
+            "{reference} {unit} in the submission's run and {audited} {unit} in the audit; {percent} % allowed"
         ));
     }
     if let Some(responses) = audit
@@ -103,7 +107,7 @@ fn of_audit(audit: &AuditResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use regatta_types::documents::RunPhase;
+    use regatta_types::documents::{Judgement, RunPhase};
 
     use super::*;
     use regatta_lab_store::{Store, examples::example_draft};
@@ -117,14 +121,20 @@ mod tests {
         let mut row = store.run(draft.spec.run).unwrap().unwrap();
         row.recorded = Some("2026-01-01T00:00:00Z".to_owned());
         let good = RunOutcome {
-            valid: Some(true),
+            judgement: Judgement {
+                valid: Some(true),
+                ..Judgement::default()
+            },
             complete: true,
             signed: Some(true),
             ..RunOutcome::default()
         };
         let invalid = RunOutcome {
-            valid: Some(false),
-            reasons: vec!["Min duration not met".to_owned()],
+            judgement: Judgement {
+                valid: Some(false),
+                reasons: vec!["Min duration not met".to_owned()],
+                ..Judgement::default()
+            },
             ..good.clone()
         };
         let not_judged = RunOutcome {

@@ -97,7 +97,9 @@ fn variants<'a>(plan: &CampaignPlan, table: &'a CellTable) -> Result<Vec<Option<
         let variant = spanned.get_ref();
         if variants.iter().flatten().any(|known| known.name == variant.name) {
             let what = format!("two variants have the name `{}`", variant.name);
-            return Err(plan.problem(&spanned.span(), what).hint("give each its own name"));
+            return Err(plan
+                .problem(&spanned.span(), what)
+                .hint("give each a different name"));
         }
         variants.push(Some(variant));
     }

@@ -153,7 +153,7 @@ pub(super) fn is_alike(row: &RunRow, draft: &RunDraft) -> bool {
 
 /// Returns the duration of LoadGen's run in seconds.
 pub(super) fn loadgen_seconds(row: &RunRow) -> Option<f64> {
-    let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
+    let nanoseconds = row.outcome.as_ref()?.judgement.timing.as_ref()?.duration_ns?;
     Some(nanoseconds as f64 / 1e9)
 }
 

@@ -165,7 +165,7 @@ impl<'a> Expansion<'a> {
                 .plan
                 .problem(
                     &place,
-                    format!("with this table the campaign has {total} cells; {MAX_CELLS} are the most"),
+                    format!("this table brings the campaign to {total} cells; the maximum is {MAX_CELLS}"),
                 )
                 .hint("use fewer repeats or shorter lists, or split the plan into several campaigns"));
         }

@@ -119,8 +119,8 @@ impl CampaignPlan {
         }
         if !is_name(file.name.get_ref()) {
             let what = format!(
-                "`{}` is no name of a campaign: a name has 1 to {MAX_NAME} letters, digits, dots, underscores and hyphens, and \
-                 begins with a letter or digit",
+                "invalid campaign name `{}`: use 1 to {MAX_NAME} letters, digits, dots, underscores and hyphens, and begin with a \
+                 letter or digit",
                 file.name.get_ref()
             );
             return Err(at(file.name.span(), what));
@@ -220,7 +220,7 @@ impl CampaignPlan {
                 Some(key) => Err(self
                     .problem(
                         &task.span(),
-                        format!("cells with the task `{name}` have no `{key}`"),
+                        format!("`{key}` does not apply to cells with task `{name}`"),
                     )
                     .hint("they are done once on each device, and measure nothing")),
             };

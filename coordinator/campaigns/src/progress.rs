@@ -387,7 +387,7 @@ mod tests {
 
     /// The same test counted 10,000 cells for each change when every change read them all.
     #[test]
-    fn a_change_among_ten_thousand_cells_reads_one() {
+    fn changing_one_of_ten_thousand_cells_reads_one_row() {
         let store = store_with(10_000);
         let begun = Instant::now();
         let mut progress = fresh(&store);

@@ -10,7 +10,7 @@ pub(super) fn section(controls: &Controls, forms: &[Markup]) -> Markup {
         section #actions {
             h2 { "Actions" }
             @if *controls == Controls::None {
-                p .note { "You read only. An action needs an operator's token." }
+                p .note { "You are logged in as a reader. Actions need an operator's token." }
             } @else if forms.is_empty() {
                 p .note { "None now." }
             } @else {

@@ -21,7 +21,7 @@ use regatta_lab_views::{comparisons::ComparisonReport, wording::comparison_notes
 static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::new();
 
 /// The verdicts with their names in the headline, the worst first.
-const VERDICTS: [&str; 4] = ["worse", "better", "cannot tell", "same"];
+const VERDICTS: [&str; 4] = ["worse", "better", "undecided", "same"];
 
 /// A comparison, or the reason why there is none: a selection is unknown, or there is nothing to compare.
 pub(super) type Compared = Arc<Result<ComparisonReport, LabError>>;

@@ -72,8 +72,8 @@ impl CompareQuery {
     pub(super) fn report(&self, all: &Runs<'_>) -> Result<ComparisonReport, LabError> {
         let sides = [selection(&self.a)?, selection(&self.b)?];
         if sides.iter().any(String::is_empty) {
-            return Err(LabError::misuse("one selection is nothing to compare with")
-                .hint("name the base in A, and what is compared with it in B"));
+            return Err(LabError::misuse("compare needs at least two selections")
+                .hint("name the base in A, and the runs to compare with it in B"));
         }
         let floor = match self.floor.as_str() {
             "" => None,

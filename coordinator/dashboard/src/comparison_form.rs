@@ -114,7 +114,7 @@ pub(super) fn grammar() -> Markup {
     html! {
         details {
             summary { "How runs are selected" }
-            p { "One of these, or several joined by " code { "+" } " that must all hold:" }
+            p { "One of these, or several joined by " code { "+" } " that must all apply:" }
             dl .facts { @for (form, meaning) in GRAMMAR { dt { code { (form) } } dd { (meaning) } } }
         }
     }

@@ -133,7 +133,7 @@ fn shown_count(query: &FleetQuery, shown: usize, fleet: &FleetSnapshot) -> Marku
     html! {
         p #shown .note {
             @if fleet.devices.is_empty() {
-                "No device has connected yet. Let one in with " code { "regatta device add NAME" } "."
+                "No device has connected yet. Add one with " code { "regatta device add NAME" } "."
             } @else if query.is_unfiltered() {
                 "All devices:"
             } @else {

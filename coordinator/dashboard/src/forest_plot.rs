@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_is_no_plot() {
+    fn empty_comparison_has_no_plot() {
         let plot = ForestPlot {
             title: String::new(),
             axis: String::new(),

@@ -44,7 +44,7 @@ impl PageError {
         Self {
             status: StatusCode::NOT_FOUND,
             message: message.to_string(),
-            hint: "The links at the top lead to every page.",
+            hint: "All pages are linked at the top.",
         }
     }
 }
@@ -82,8 +82,8 @@ impl PageError {
     pub(super) fn wrong_method() -> Self {
         Self {
             status: StatusCode::METHOD_NOT_ALLOWED,
-            message: "this address has no such request".to_owned(),
-            hint: "The links at the top lead to every page.",
+            message: "method not allowed here".to_owned(),
+            hint: "All pages are linked at the top.",
         }
     }
 
@@ -100,7 +100,7 @@ impl PageError {
     pub(super) fn too_many_requests() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
-            message: "too many of your requests wait for an answer".to_owned(),
+            message: "too many of your requests are pending".to_owned(),
             hint: "Reload the page in some seconds.",
         }
     }
@@ -109,7 +109,7 @@ impl PageError {
     pub(super) fn internal() -> Self {
         Self {
             status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: "the page could not be made".to_owned(),
+            message: "the page could not be rendered".to_owned(),
             hint: "The log of `regatta serve` has the cause.",
         }
     }
@@ -126,7 +126,7 @@ impl From<&LabError> for PageError {
             .advice()
             .map_or_else(String::new, |hint| format!("; {}", hint.replace('\n', "; ")));
         Self {
-            hint: "The command of the same name has the same words; its --help explains them.",
+            hint: "The parameters match the options of the command with the same name; see its --help.",
             ..Self::bad_request(format!("{}{hint}", failure.sentence()))
         }
     }

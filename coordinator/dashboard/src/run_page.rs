@@ -108,7 +108,7 @@ fn verdict(row: &RunRow) -> Markup {
                 @if let Some(waits) = waits { " " (shown(&waits, SENTENCE)) }
             }
             @if !reasons.is_empty() {
-                h2 { "Why it is not good" }
+                h2 { "Reasons" }
                 ul { @for reason in &reasons { li { (shown(reason, SENTENCE)) } } }
             }
             @if let Some(audit) = audit {

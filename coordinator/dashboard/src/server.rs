@@ -16,10 +16,10 @@ use regatta_lab_store::{
 #[derive(Debug, thiserror::Error)]
 pub enum PageServerError {
     /// Another program uses the port.
-    #[error("the live page cannot be served at {0}: {1} has that port")]
+    #[error("cannot serve the live page at {0}: {1} has that port")]
     PortInUse(SocketAddr, PortHolder),
     /// The page cannot listen on the address.
-    #[error("the live page cannot be served at {address}")]
+    #[error("cannot serve the live page at {address}")]
     Listen {
         /// The address.
         address: SocketAddr,

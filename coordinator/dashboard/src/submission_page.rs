@@ -145,7 +145,7 @@ pub(super) fn tree_page(report: &TreeReport) -> Page {
     let (class, verdict) = if report.report.passes() {
         ("good", "no error")
     } else {
-        ("bad", "not in order")
+        ("bad", "does not pass")
     };
     let content = html! {
         p .path { a href="/submission" { "Submission" } }

@@ -15,7 +15,7 @@ const SPARE_KIB: u64 = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompatibilityError {
     /// There is no package for its architecture.
-    #[error("this board is {machine}, and the packages at hand are for {at_hand}")]
+    #[error("this board is {machine}, and the available packages are for {at_hand}")]
     Architecture {
         /// The board's architecture.
         machine: String,
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_that_has_it_is_left_alone_and_a_half_installed_one_is_not() {
+    fn installed_board_is_skipped_and_partial_install_is_repeated() {
         let package = package_for(InstallMethod::System, "arm64");
         assert!(is_installed(
             &survey(&AGX_ORIN.replace("package=", "package=ii  0.1.0")),

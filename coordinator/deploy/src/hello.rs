@@ -22,7 +22,7 @@ pub enum HelloError {
     #[error("it connected, but not with the agent that was installed")]
     OtherAgent,
     /// The coordinator has ended.
-    #[error("the coordinator has ended meanwhile")]
+    #[error("the coordinator has ended in the meantime")]
     Unserved,
     /// The store failed.
     #[error("the store cannot be read")]

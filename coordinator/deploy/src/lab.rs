@@ -30,7 +30,7 @@ pub enum LabError {
     LoopbackOnly(&'static str),
     /// The address at which the board reaches this machine is unknown.
     #[error(
-        "the board reaches this machine neither by `host` of regatta.toml, a loopback address, nor by the link's own address"
+        "the board cannot reach this machine: `host` in regatta.toml is a loopback address, and the address of the SSH connection does not work either"
     )]
     NoAddress,
     /// The lab's keys cannot be read.

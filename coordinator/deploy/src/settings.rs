@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_owner_wrote_stays() {
+    fn deploy_keeps_the_owners_agent_settings() {
         let text = "state_dir = \"/data\"  # mine\nname='x'\nscratch = \"/mnt\"";
         let settings = Settings {
             name: "boat".to_owned(),

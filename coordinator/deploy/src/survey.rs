@@ -194,7 +194,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_jetson_says_what_it_is() {
+    fn doctor_identifies_a_jetson() {
         let survey = survey(AGX_ORIN);
         insta::assert_snapshot!(survey.sentence(), @"Jetson AGX Orin Developer Kit, arm64, JetPack 5.1.2-b104 (L4T 35.4.1), glibc 2.31, systemd, sudo with a password, 40960 MiB free");
         assert_eq!(survey.hashes["/usr/bin/regatta-agent"], "ab12");
@@ -202,7 +202,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_a_board_calls_itself_steers_no_terminal() {
+    fn board_survey_escapes_control_characters() {
         let hostile = AGX_ORIN.replace("Jetson AGX", "Jetson\x1b[2J\u{202e}AGX");
         let sentence = survey(&hostile).sentence();
         assert!(
@@ -212,7 +212,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_survey_is_none() {
+    fn invalid_survey_output_is_rejected() {
         for text in ["", "Windows\r\n", "machine=\nuser=a\n"] {
             assert_eq!(Survey::from_lines(text), None, "{text}");
         }

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_has_its_share_at_most_and_a_freed_slot_is_free() {
+    fn slots_are_limited_per_key_and_reused() {
         let slots = FairSlots::new(100, 2);
         let (first, mut first_lost) = slots.take(1);
         let (second, mut second_lost) = slots.take(1);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_of_a_port_is_found() {
+    fn process_that_uses_a_port_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let holder = PortHolder::of(listener.local_addr().unwrap()).0;
         assert_eq!(holder.map(|(_, id)| id), Some(std::process::id()));

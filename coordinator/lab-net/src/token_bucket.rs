@@ -123,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_wait_gets_what_is_there() {
+    fn client_that_does_not_wait_gets_the_present_state() {
         let buckets = TokenBuckets::new(RATE);
         assert_eq!((0..10).filter(|_| buckets.try_take(1)).count(), 3);
     }
 
     #[test]
-    fn a_token_that_is_put_back_is_there_again_and_none_is_gained() {
+    fn returned_tokens_are_reusable_and_not_multiplied() {
         let buckets = TokenBuckets::new(Rate {
             burst: 3,
             per_second: 0.001,

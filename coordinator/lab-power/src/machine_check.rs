@@ -65,7 +65,7 @@ impl MachineCheck<'_> {
             return self.passed("power programs", found);
         };
         let Some(probed) = self.probe.power_dev.clone() else {
-            let found = format!("{root} on {} is no copy of power-dev", self.machine.name());
+            let found = format!("{root} on {} is not a copy of power-dev", self.machine.name());
             let hint = "git clone -c core.autocrlf=false https://github.com/mlcommons/power-dev there, and name the copy";
             return self.failed(subject, found, hint);
         };

@@ -44,7 +44,7 @@ pub enum LeaseError {
     )]
     DeviceHasRuns(Vec<RunId>),
     /// The meter was removed.
-    #[error("the meter {0} was removed; hint: `regatta meter list` shows those that there are")]
+    #[error("the meter {0} was removed; hint: `regatta meter list` shows all of them")]
     Gone(String),
     /// The store failed.
     #[error(transparent)]

@@ -152,7 +152,7 @@ impl<'a> RunWorkload<'a> {
         match beside.iter().find(|run| !self.repeated.contains(run)) {
             None => Ok(()),
             Some(run) => Err(format!(
-                "run {run} was on the device beside the session, so the meter measured both"
+                "run {run} was on the device at the same time as the session, so the meter measured both"
             )),
         }
     }
@@ -360,12 +360,12 @@ impl Workload for RunWorkload<'_> {
                 .reason
                 .map_or_else(String::new, |reason| format!(" ({reason})"));
             return Err(format!(
-                "the {part} run {run} has no good result{why}: `regatta runs show {run}` says more"
+                "the {part} run {run} has no valid result{why}; see `regatta runs show {run}`"
             ));
         }
         self.expect_measured_machine(part, run)?;
         let handed = (self.order.hand_over)(part, &self.files(run));
-        handed.map_err(|error| format!("the logs of run {run} cannot be given to the client: {error}"))?;
+        handed.map_err(|error| format!("cannot pass the logs of run {run} to the client: {error}"))?;
         Ok(Some("0".to_owned()))
     }
 }

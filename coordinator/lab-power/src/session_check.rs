@@ -166,7 +166,7 @@ pub(super) fn device(
         (true, Some(_), None) => PreflightLine::failed(
             subject,
             format!("{place} reports no boot id"),
-            "the official client must run on the device's own Linux, with /proc mounted",
+            "the official client must run directly on the device's Linux, with /proc mounted",
         ),
         (true, Some(reported), Some(own)) if reported == own => {
             PreflightLine::passed(subject, format!("{name} is online, on {place}"))
@@ -174,7 +174,7 @@ pub(super) fn device(
         (true, Some(_), Some(_)) => PreflightLine::failed(
             subject,
             format!("{name} is another machine than {place}, and the official client must run on the device"),
-            "name the device's own login with --ssh USER@HOST",
+            "name the login of the device itself with --ssh USER@HOST",
         ),
     }
 }

@@ -174,7 +174,7 @@ fn cause_of_result(end: &RunEnd<'_>) -> Option<EndCause> {
             EndCause::Infrastructure
         });
     }
-    if outcome.valid == Some(false) {
+    if outcome.judgement.valid == Some(false) {
         return Some(EndCause::Invalid);
     }
     let is_reached = outcome.accuracy.as_ref().is_none_or(AccuracyResult::is_reached);

@@ -10,7 +10,7 @@ use regatta_mllog::{
 };
 use regatta_types::{Mode, documents::RunSpec};
 
-use regatta_lab_store::Metric;
+use regatta_types::documents::Metric;
 
 /// The figures in a detail log.
 #[derive(Debug, Default, PartialEq)]

@@ -28,7 +28,7 @@ pub enum CheckVerdict {
 
 /// Returns the speed of a performance run in samples per second.
 pub fn speed(performance: &RunRow) -> Option<f64> {
-    performance.outcome.as_ref()?.rates.samples_per_second
+    performance.outcome.as_ref()?.judgement.rates.samples_per_second
 }
 
 /// Judges the two runs of a check. `earlier` are the speeds of the device's passed checks.
@@ -43,7 +43,10 @@ pub fn judge_check(
             return CheckVerdict::Undecided(format!("its {} run has not ended", run.mode));
         };
         let reason = || {
-            let invalid = run.outcome.as_ref().and_then(|outcome| outcome.reasons.first());
+            let invalid = run
+                .outcome
+                .as_ref()
+                .and_then(|outcome| outcome.judgement.reasons.first());
             let reason = end.reason.or(invalid.map(String::as_str));
             let reason = reason.unwrap_or("its result is not usable");
             format!("the {} run: {reason}", run.mode)
@@ -147,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_speed_is_compared_with_three_earlier_checks_or_more() {
+    fn check_compares_speed_with_at_least_three_earlier_checks() {
         assert!(compare_speed(1.0, &[100.0, 101.0]).is_ok());
         let earlier = [100.0, 101.0, 99.0];
         for (speed, is_good) in [(100.0, true), (81.0, true), (79.0, false), (300.0, true)] {

@@ -39,8 +39,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
 /// The interval for recording the time of service. Time that is lost when a coordinator ends only keeps runs longer.
 const COUNT_SERVICE: Duration = Duration::from_secs(60);
-/// The longest rest after a look, which otherwise lasts as long as the look. With many open runs a look takes long, and the ingest has
-/// news all the time.
+/// Upper bound for the pause between polls; otherwise the pause equals the last poll's duration. With many open runs a poll takes long,
+/// while the ingest reports changes all the time.
 const MAX_REST: Duration = Duration::from_millis(500);
 /// The most runs that begin together. They share the flushes of the disk, and fit into the link's queue.
 const BATCH: usize = 256;

@@ -69,13 +69,21 @@ impl Past<'_> {
     fn query_ns(&self, scenario: Scenario) -> Option<f64> {
         [Mode::PerformanceOnly, Mode::AccuracyOnly]
             .into_iter()
-            .find_map(|mode| self.newest(scenario, mode)?.outcome.as_ref()?.rates.query_ns)
+            .find_map(|mode| {
+                self.newest(scenario, mode)?
+                    .outcome
+                    .as_ref()?
+                    .judgement
+                    .rates
+                    .query_ns
+            })
     }
 
     fn samples_per_second(&self, scenario: Scenario, mode: Mode) -> Option<f64> {
         self.newest(scenario, mode)?
             .outcome
             .as_ref()?
+            .judgement
             .rates
             .samples_per_second
     }
@@ -100,9 +108,9 @@ impl Past<'_> {
             .newest(Scenario::Server, Mode::PerformanceOnly)
             .and_then(|row| row.outcome.as_ref());
         if let Some(outcome) = before
-            && let Some(rate) = outcome.rates.target_qps
+            && let Some(rate) = outcome.judgement.rates.target_qps
         {
-            return Some(if outcome.valid == Some(false) {
+            return Some(if outcome.judgement.valid == Some(false) {
                 rate * SERVER_RETREAT
             } else {
                 rate
@@ -116,12 +124,13 @@ impl Past<'_> {
 mod tests {
     use regatta_config::catalogue::Catalogue;
     use regatta_types::documents::{
-        Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState, RunTask,
+        Delivery, EngineKind, EngineSpec, Judgement, LoadgenChoice, RunLength, RunPhase, RunState, RunTask,
     };
 
     use super::*;
     use crate::Request;
-    use regatta_lab_store::{Rates, RunOutcome};
+    use regatta_lab_store::RunOutcome;
+    use regatta_types::documents::Rates;
 
     fn row(scenario: Scenario, mode: Mode, batch_size: &str, rates: Rates) -> RunRow {
         let catalogue = Catalogue::read(None).unwrap();
@@ -167,8 +176,11 @@ mod tests {
             lost: false,
             recorded: Some(String::new()),
             outcome: Some(RunOutcome {
+                judgement: Judgement {
+                    rates,
+                    ..Judgement::default()
+                },
                 complete: true,
-                rates,
                 ..RunOutcome::default()
             }),
         }
@@ -243,7 +255,7 @@ mod tests {
             estimated(Scenario::Server, std::slice::from_ref(&before)),
             ["digits.Server.target_qps = 1000"]
         );
-        before.outcome.as_mut().unwrap().valid = Some(false);
+        before.outcome.as_mut().unwrap().judgement.valid = Some(false);
         assert_eq!(
             estimated(Scenario::Server, &[before]),
             ["digits.Server.target_qps = 400"]

@@ -1,11 +1,11 @@
 //! Reads LoadGen's figures of a run from its logs and evidence: the verdict, the metric, and the speed for planning later runs. It
 //! computes no result of its own.
 
-use regatta_lab_store::{Metric, Rates};
 use regatta_mllog::{
     read::{Entry, Summary, Verdict},
     result_keys::RateKey,
 };
+use regatta_types::documents::{Metric, Rates};
 use regatta_types::{
     Mode, Scenario,
     documents::{Attempt, Evidence, RunSpec},

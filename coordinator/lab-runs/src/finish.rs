@@ -187,6 +187,7 @@ impl Finisher {
                 bytes: streams.iter().map(|stream| stream.committed).sum(),
                 streams: Vec::new(),
             },
+            judgement: None,
             accuracy: None,
             not_judged: vec![reason.to_owned()],
             contradictions: Vec::new(),
@@ -263,14 +264,15 @@ impl Finisher {
             evidence_signature_valid: proven.signature_valid,
             state,
             delivery: proven.delivery.clone(),
+            judgement: Some(logged.judgement(&spec, &proven, accuracy.as_ref())),
             accuracy,
-            not_judged: logged.not_judged.clone(),
+            not_judged: logged.not_judged,
             contradictions: proven.contradictions.clone(),
             window,
             audit,
         };
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
-        let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
+        let outcome = outcome(&spec, &record, &proven, nothing_to_miss);
         Ok(Some(PendingRecord {
             run,
             dir,

@@ -20,7 +20,7 @@ pub enum NoForm {
     Form(#[from] FormError),
     /// Devices get the benchmark's samples as assets, but not in this form.
     #[error(
-        "the settings need samples of {benchmark} as {requested}, which are not an asset: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
+        "the settings need samples of {benchmark} as {requested}, which are not an asset: `{prep}` prepares them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
         requested.dtype.word(),
         requested.layout,
         own.dtype.word()

@@ -37,7 +37,7 @@ pub enum GateError {
     #[error("`{0}` is not a temperature of a gate; hint: write degrees Celsius from 1C to 125C, such as 60C")]
     Temperature(String),
     /// The size cannot be parsed.
-    #[error("`{0}` is not a size; hint: write a whole number above 0 with its unit, such as 512MiB or 2GiB")]
+    #[error("`{0}` is not a size; hint: write an integer above 0 with its unit, such as 512MiB or 2GiB")]
     Size(String),
     /// The wait cannot be parsed.
     #[error(transparent)]
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_replace_single_words() {
+    fn flags_replace_single_values_of_a_plan() {
         let plan: GateWords = toml::from_str("max_temperature = '60C'\nwait = '5m'").unwrap();
         let flags: GateWords = toml::from_str("max_temperature = '50C'").unwrap();
         let gate = plan.overridden_by(&flags).resolve().unwrap();

@@ -1,4 +1,4 @@
-//! Reads a run's delivered logs and builds the outcome that the store keeps. It reads only logs that the signed evidence lists. It does
+//! Reads a run's delivered logs, and judges them for the record and the store. It reads only logs that the signed evidence lists. It does
 //! not judge accuracy, which needs labels.
 
 use std::{
@@ -10,7 +10,9 @@ use std::{
 use regatta_config::catalogue::RoundCatalogue;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
-use regatta_types::documents::{Attempt, Evidence, Record, RunPhase, RunSpec, RunState};
+use regatta_types::documents::{
+    AccuracyResult, Attempt, Evidence, Judgement, Record, RunPhase, RunSpec, RunState, RunTiming,
+};
 
 use super::{
     detail_figures::{DetailFigures, judged_key},
@@ -18,7 +20,7 @@ use super::{
     figures,
     figures::Figures,
 };
-use regatta_lab_store::{RunOutcome, RunTiming, workspace::Workspace};
+use regatta_lab_store::{RunOutcome, workspace::Workspace};
 
 /// The content of a run's logs.
 pub(super) struct Logged {
@@ -60,36 +62,38 @@ impl Logged {
             not_judged,
         }
     }
+
+    /// Returns the judgement of a run with this accuracy, for its record.
+    pub(super) fn judgement(
+        &self,
+        spec: &RunSpec,
+        proven: &Proven,
+        accuracy: Option<&AccuracyResult>,
+    ) -> Judgement {
+        let samples = self.detail.samples;
+        Judgement {
+            valid: self.figures.valid,
+            reasons: self.figures.reasons.clone(),
+            metric: self.figures.metric.clone(),
+            figure: self.detail.judged.clone(),
+            samples: samples.or(accuracy.map(|accuracy| accuracy.total)),
+            rates: self.figures.rates.clone(),
+            timing: timing(proven.signed()),
+            not_a_measurement: not_a_measurement(spec, proven.signed()),
+        }
+    }
 }
 
 /// Builds the outcome of a run with this record. `nothing_to_miss` is true when the device never had any file of the run.
-pub(super) fn outcome(
-    spec: &RunSpec,
-    record: &Record,
-    logged: &Logged,
-    proven: &Proven,
-    nothing_to_miss: bool,
-) -> RunOutcome {
-    let figures = &logged.figures;
-    let accuracy = record.accuracy.clone();
+pub(super) fn outcome(spec: &RunSpec, record: &Record, proven: &Proven, nothing_to_miss: bool) -> RunOutcome {
     RunOutcome {
-        valid: figures.valid,
-        reasons: figures.reasons.clone(),
-        metric: figures.metric.clone(),
-        judged: logged.detail.judged.clone(),
-        timing: timing(proven.signed()),
-        rates: figures.rates.clone(),
-        samples: logged
-            .detail
-            .samples
-            .or(accuracy.as_ref().map(|accuracy| accuracy.total)),
-        accuracy,
+        judgement: record.judgement.clone().unwrap_or_default(),
+        accuracy: record.accuracy.clone(),
         not_judged: record.not_judged.clone(),
         contradictions: record.contradictions.clone(),
         bytes: record.delivery.bytes,
         complete: record.delivery.complete,
         signed: record.evidence_signature_valid,
-        not_a_measurement: not_a_measurement(spec, proven.signed()),
         loaded_engine: loaded_engine(spec, proven.signed()),
         device_state: proven.signed().and_then(|evidence| evidence.state.clone()),
         forgettable: (record.delivery.complete && record.evidence_signature_valid == Some(true))

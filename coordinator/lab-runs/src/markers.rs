@@ -51,7 +51,10 @@ pub fn marker_reasons(row: &RunRow) -> Vec<MarkerReason> {
         reasons.extend(departures.map(|reason| found(RunMarker::NotAResult, reason)));
     }
     // The device knows more than the spec, for example that a requested state was not reached.
-    let of_device = row.outcome.iter().flat_map(|outcome| &outcome.not_a_measurement);
+    let of_device = row
+        .outcome
+        .iter()
+        .flat_map(|outcome| &outcome.judgement.not_a_measurement);
     for reason in of_device {
         if !reasons.iter().any(|known| known.reason == *reason) {
             reasons.push(found(RunMarker::NotAResult, reason.clone()));

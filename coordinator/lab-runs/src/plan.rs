@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn one_word_needs_no_brackets() {
+    fn single_value_needs_no_list_in_a_plan() {
         let read = |scenario: &str| {
             let text = format!(
                 "schema = 1\n[[run]]\nbenchmark = 'digits'\nscenario = {scenario}\nmode = 'AccuracyOnly'"

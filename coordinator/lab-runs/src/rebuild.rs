@@ -1,6 +1,6 @@
 //! Restores the store from the runs' directories after it was lost.
 //!
-//! A recorded run gets its accuracy and audit from its record. Whether it is complete and signed is checked again from its files. A run
+//! A recorded run gets its judgement, accuracy and audit from its record. Whether it is complete and signed is checked again from its files. A run
 //! without a record is requested from its device. This module changes no run's directory and restores no membership.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
@@ -16,19 +16,16 @@ use regatta_types::{
     documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState, document_name},
 };
 
-use super::{
-    evidence,
-    finish::is_set_aside,
-    logged::{Logged, outcome},
-    staged,
-};
+use super::{evidence, finish::is_set_aside, logged::outcome, staged};
 use regatta_lab_store::{
     RecordedDevice, RunDraft, RunOutcome, RunRow, Store, StreamRow, workspace::Workspace,
 };
 
 /// The store has no run, but the workspace has recorded runs.
 #[derive(Debug, thiserror::Error)]
-#[error("the store {database} is new or empty, and {runs} holds {count} recorded runs that it does not know")]
+#[error(
+    "the database {database} is new or empty, but {runs} contains {count} recorded runs that are not in it"
+)]
 pub struct RunsNotInStore {
     database: String,
     runs: String,
@@ -100,7 +97,9 @@ pub fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Rebuilt> 
         match take(run, workspace, store, &mut find) {
             Ok(TakenRun::Recorded) => {
                 if let Err(error) = staged::restore(run, &workspace.run(run), store) {
-                    find(format!("which submission trees hold it is unknown: {error:#}"));
+                    find(format!(
+                        "cannot determine which submission trees contain it: {error:#}"
+                    ));
                 }
                 rebuilt.recorded.push(run);
             }
@@ -250,8 +249,7 @@ fn record_again(
         }
     }
     let spec = &row.draft.spec;
-    let logged = Logged::read(workspace, spec, &record.state, &proven);
-    let outcome = outcome(spec, &record, &logged, &proven, false);
+    let outcome = outcome(spec, &record, &proven, false);
     Ok(store.record_unchanged_run(row, &record, &outcome)?)
 }
 

@@ -134,7 +134,7 @@ mod tests {
         let removal = Removal::begin(&workspace, &store).unwrap();
         assert!(workspace.run(run).record().exists());
         assert!(!aside(workspace.run(gone).path()).exists());
-        assert!(other.exists(), "it is no run's");
+        assert!(other.exists(), "it is not a run's");
         assert_eq!(removal.remove(run).unwrap(), RunRemoval::Refused, "it is queued");
         assert!(workspace.run(run).record().exists());
     }

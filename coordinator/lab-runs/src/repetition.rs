@@ -25,10 +25,9 @@ pub fn repetitions(
 ) -> anyhow::Result<Vec<(usize, RunDraft)>> {
     let mut found = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        let is_fixable = row
-            .outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.valid == Some(false) && is_fixed_by_rate(&outcome.reasons));
+        let is_fixable = row.outcome.as_ref().is_some_and(|outcome| {
+            outcome.judgement.valid == Some(false) && is_fixed_by_rate(&outcome.judgement.reasons)
+        });
         if is_fixable && row.audit().is_none() && has_other_rate(row, workspace, store)? {
             found.push((place, row.draft.repeated()));
         }
@@ -73,7 +72,7 @@ mod tests {
     use regatta_lab_store::examples::example_draft;
 
     #[test]
-    fn a_rate_is_another_from_ten_percent_on() {
+    fn rate_differs_from_ten_percent_on() {
         assert!(!differs(Some(100.0), Some(109.9)) && !differs(Some(100.0), Some(90.1)));
         assert!(differs(Some(100.0), Some(110.1)) && differs(Some(100.0), Some(40.0)));
         assert!(differs(None, Some(1.0)) && !differs(None, None));

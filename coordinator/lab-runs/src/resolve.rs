@@ -61,7 +61,7 @@ pub enum ResolveError {
     #[error("a run has either the test-run length or a duration, not both")]
     TwoLengths,
     /// The delivery is unknown.
-    #[error("unknown delivery `{0}`; known are after, live")]
+    #[error("unknown value `{0}` of --stream; known are after, live")]
     Delivery(String),
     /// The engine would reject a setting.
     #[error("{error}")]

@@ -35,8 +35,8 @@ impl RunVerdict {
                 || accuracy.is_some_and(|accuracy| AccuracyResult::is_reached(accuracy) == passed)
         };
         match self {
-            Self::Valid => outcome.is_some_and(|outcome| outcome.valid == Some(true)),
-            Self::Invalid => outcome.is_some_and(|outcome| outcome.valid == Some(false)),
+            Self::Valid => outcome.is_some_and(|outcome| outcome.judgement.valid == Some(true)),
+            Self::Invalid => outcome.is_some_and(|outcome| outcome.judgement.valid == Some(false)),
             Self::Pass => judged(true),
             Self::Fail => judged(false),
             Self::Failed => row.is_over() && row.state.phase == RunPhase::Failed,

@@ -1,5 +1,6 @@
 //! Verifies a run long after it ended: the device's signature over the exact evidence, and each file's hash in it. It works on a run of a
-//! workspace and on an exported copy, which have the same layout. It judges no figures and changes nothing.
+//! workspace and on an exported copy, which have the same layout. It compares the verdict and figures in the record with the logs. It changes
+//! nothing.
 //!
 //! A device's id is the fingerprint of its key, and that key signs the evidence. The evidence has the hashes of the spec and of every
 //! file. A later change is therefore found and named. Only the holder of the device's private key could forge a consistent run.
@@ -14,12 +15,12 @@ use regatta_submission_stage::proof::{PublicKey, signature_fits};
 use regatta_types::{
     DeviceId,
     documents::{
-        Document as _, Evidence, Record,
+        Document as _, Evidence, Record, RunSpec,
         document_name::{EVIDENCE, EVIDENCE_SIGNATURE, RECORD, SPEC},
     },
 };
 
-use super::export_manifest;
+use super::{export_manifest, judgement_check};
 use regatta_lab_store::RunRow;
 
 /// The run to verify.
@@ -127,8 +128,19 @@ pub fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
             verification.find(EVIDENCE, "it is of another spec than the one that was sent");
         }
     }
+    let before = verification.findings.len();
     check_spec(subject.directory, &evidence, &mut verification)?;
     check_files(&files, &evidence, &mut verification)?;
+    // Logs that are not the device's say nothing about the judgement.
+    if verification.findings.len() == before
+        && let Some(judgement) = record.and_then(|record| record.judgement)
+        && let Some(spec) = optional(&subject.directory.join(SPEC))?
+        && let Ok(spec) = RunSpec::from_json(&spec)
+    {
+        for problem in judgement_check::differences(&judgement, &spec, &evidence, &files)? {
+            verification.find(RECORD, problem);
+        }
+    }
     Ok(verification)
 }
 
@@ -186,7 +198,7 @@ fn check_files(files: &Path, evidence: &Evidence, verification: &mut Verificatio
                 let length = hash.length;
                 verification.find(
                     name,
-                    format!("changed: other bytes than the device's, of the same length {length}"),
+                    format!("changed: same length {length}, but not the bytes that the device delivered"),
                 );
             }
             Ok(hash) => {
@@ -233,6 +245,10 @@ fn is_of_row(record: &Record, row: &RunRow) -> bool {
         && row.recorded.as_ref() == Some(&record.written)
         && row.outcome.as_ref().is_none_or(|outcome| {
             outcome.accuracy == record.accuracy
+                && record
+                    .judgement
+                    .as_ref()
+                    .is_none_or(|judgement| outcome.judgement == *judgement)
                 && outcome.complete == record.delivery.complete
                 && outcome.signed == record.evidence_signature_valid
         })

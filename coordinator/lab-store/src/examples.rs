@@ -74,6 +74,7 @@ pub fn example_record(run: &RunRow, state: &RunState) -> Record {
             bytes: 0,
             streams: Vec::new(),
         },
+        judgement: None,
         accuracy: None,
         not_judged: Vec::new(),
         contradictions: Vec::new(),

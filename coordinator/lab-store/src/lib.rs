@@ -82,7 +82,7 @@ pub use power_sessions::{NewPowerSession, PowerSessionChange, PowerSessionEnd, P
 pub use rebuilding::RecordedDevice;
 pub use rollouts::{RolloutAttempt, RolloutDevice, RolloutEnd, RolloutRow};
 pub use run_changes::RunChange;
-pub use run_draft::{Metric, Rates, RunDraft, RunOutcome, RunTiming, is_same_setting};
+pub use run_draft::{RunDraft, RunOutcome, is_same_setting};
 pub use run_leases::RunLease;
 pub use run_pages::RunSelection;
 pub use run_removal::RunRemoval;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_types::{
     RunId,
-    documents::{AccuracyResult, AuditResult, Record, RunSpec, StateProof, WindowCost},
+    documents::{AccuracyResult, AuditResult, Judgement, Record, RunSpec, StateProof, WindowCost},
 };
 use serde::{Deserialize, Serialize};
 
@@ -75,57 +75,11 @@ pub fn is_same_setting(pattern: &str, full_key: &str) -> bool {
             .all(|(part, own)| *part == "*" || part == own)
 }
 
-/// A metric of LoadGen's summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
-    /// Its name in LoadGen's summary.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
-}
-
-/// The speed that a device showed in a run. Settings of later runs are estimated from it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rates {
-    /// Samples per second.
-    #[serde(default)]
-    pub samples_per_second: Option<f64>,
-    /// Time of one query in nanoseconds, for scenarios with one query at a time.
-    #[serde(default)]
-    pub query_ns: Option<f64>,
-    /// The requested Server rate in queries per second.
-    #[serde(default)]
-    pub target_qps: Option<f64>,
-}
-
-/// The time of LoadGen's run, by the device's clocks in the signed evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunTiming {
-    /// The wall time of LoadGen's start, RFC 3339 UTC.
-    pub started: String,
-    /// Whether the device's kernel considered its wall clock synchronised.
-    pub synchronised: Option<bool>,
-    /// The time between LoadGen's start and end by the monotonic clock, in nanoseconds.
-    pub duration_ns: Option<u64>,
-}
-
 /// The outcome of a recorded run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// LoadGen's verdict, if it gave one.
-    pub valid: Option<bool>,
-    /// LoadGen's reasons for INVALID.
-    pub reasons: Vec<String>,
-    /// LoadGen's metric, if the summary has one.
-    pub metric: Option<Metric>,
-    /// The figure that the round's checker reports, if the run has one. It may differ from LoadGen's metric.
-    #[serde(default)]
-    pub judged: Option<Metric>,
-    /// The time and duration of LoadGen's run.
-    #[serde(default)]
-    pub timing: Option<RunTiming>,
+    /// Verdict and figures. The record has them, too.
+    pub judgement: Judgement,
     /// Accuracy, if the run logged answers.
     pub accuracy: Option<AccuracyResult>,
     /// The parts that could not be judged, with reasons.
@@ -134,20 +88,14 @@ pub struct RunOutcome {
     /// Differences between the device's messages or files and its evidence.
     #[serde(default)]
     pub contradictions: Vec<String>,
-    /// The number of samples of the run, if the detail log has it.
-    pub samples: Option<u64>,
     /// Delivered bytes.
     pub bytes: u64,
     /// Whether every file of the evidence is present with its SHA-256.
     pub complete: bool,
     /// Whether the evidence's signature matches the device's key.
     pub signed: Option<bool>,
-    /// The reasons why this is not a valid measurement. Empty for a valid one.
-    pub not_a_measurement: Vec<String>,
     /// Whether the device may forget the run. Every file is here with valid evidence, or the device never had any.
     pub forgettable: bool,
-    /// The speed that the device showed.
-    pub rates: Rates,
     /// The agent's own resource use while LoadGen ran.
     #[serde(default)]
     pub window: Option<WindowCost>,
@@ -174,6 +122,6 @@ impl RunOutcome {
 
     /// Returns whether LoadGen accepts the run: VALID, or no verdict where none is expected.
     pub fn has_passed(&self, expects_verdict: bool) -> bool {
-        self.valid.unwrap_or(!expects_verdict)
+        self.judgement.valid.unwrap_or(!expects_verdict)
     }
 }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_lies_in_the_middle() {
+    fn median_is_the_middle_value() {
         assert_eq!(WallRatio::of(&[]), None);
         let median = |ratios: &[f64]| WallRatio::of(ratios).map(|ratio| (ratio.runs, ratio.median));
         assert_eq!(median(&[1.25]), Some((1, 1.25)));

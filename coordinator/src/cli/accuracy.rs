@@ -97,7 +97,7 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         .and_then(|script| official::figures(&script.output, benchmark, responses));
     if !is_own && figures.is_none() {
         return Err(Failure::could_not(
-            "the script's output lacks a figure for which the benchmark has a bound",
+            "the script's output does not contain a figure for which the benchmark has a bound",
         ));
     }
     Ok(Judged {

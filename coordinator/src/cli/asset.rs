@@ -29,34 +29,40 @@ use regatta_lab_store::{AssetRow, Store, workspace::Workspace};
 /// Commands about assets.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Adds copies of files or directories for devices, or of a benchmark's model and samples
+    /// Copy files or directories, or a benchmark's model and samples, into the store that devices download from
+    #[command(after_help = "\
+Examples:
+  regatta asset add --benchmark resnet50
+      its model, preprocessed samples and map, from the scratch directory
+  regatta asset add calibration.cache --at resnet50/calibration.cache
+      one file, which devices then find below their scratch directory")]
     Add {
-        /// The file or directory; below the scratch directory, unless --at names its path there
+        /// Files or directories below the scratch directory; with --at, one from anywhere
         #[arg(required_unless_present = "benchmark")]
         paths: Vec<PathBuf>,
-        /// The model, samples and map of a benchmark, out of the scratch directory
+        /// Add the model, samples and map of this benchmark from the scratch directory
         #[arg(long, conflicts_with = "paths")]
         benchmark: Option<String>,
-        /// Where a device finds it below its scratch directory
+        /// The path at which devices find it, relative to their scratch directory
         #[arg(long, value_name = "PATH", conflicts_with = "benchmark")]
         at: Option<String>,
-        /// The benchmark's samples in another type, as `regatta prep --dtype` made them
+        /// Add the benchmark's samples in this type, as made by `regatta prep --dtype`
         #[arg(long, value_name = "TYPE", requires = "benchmark")]
         dtype: Option<Dtype>,
-        /// The benchmark's samples in another layout, as `regatta prep --layout` made them
+        /// Add the benchmark's samples in this layout, as made by `regatta prep --layout`
         #[arg(long, value_name = "LAYOUT", requires = "benchmark")]
         layout: Option<Layout>,
     },
-    /// Lists the assets
+    /// List the assets
     List,
-    /// Downloads what runs of a benchmark need to devices, before the runs are requested
+    /// Download to devices what runs of a benchmark need, before the runs are requested
     Fetch(Box<FetchArgs>),
-    /// Removes an asset from the list; `gc` then frees its space
+    /// Remove an asset from the list; `gc` then frees its space
     Remove {
-        /// Where a device finds it below its scratch directory
+        /// The path at which devices find it, relative to their scratch directory
         path: String,
     },
-    /// Deletes the files that no asset and no open run needs
+    /// Delete the files that no asset and no open run needs
     Gc,
 }
 
@@ -65,7 +71,7 @@ pub(super) enum Command {
 pub(super) struct FetchArgs {
     #[command(flatten)]
     job: JobArgs,
-    /// The engine of the runs, which decides the form of the samples
+    /// The engine of the runs, which determines the type and layout of the samples
     #[arg(long, default_value = "tract")]
     engine: EngineKind,
 }
@@ -122,7 +128,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Remove { path } => {
             if !store.drop_asset(path)? {
                 return Err(Failure::misuse(format!("`{path}` is not an asset"))
-                    .hint("`regatta asset list` shows those that there are"));
+                    .hint("`regatta asset list` shows all assets"));
             }
             context.print(&serde_json::json!({ "removed": path }), || {
                 format!("{path} is no longer an asset; `regatta asset gc` frees its space")
@@ -196,7 +202,7 @@ fn sources_of(
             benchmark.name
         ))
         .hint(format!(
-            "bring the model yourself; `{prep}` makes the samples (docs/assets.md)"
+            "provide the model yourself; `{prep}` prepares the samples (docs/assets.md)"
         )));
     }
     if let Some(problem) = model_problem(benchmark, &scratch) {
@@ -256,7 +262,7 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
     for (source, path) in sources {
         if !is_inner_path(path) {
             return Err(Failure::misuse(format!(
-                "`{path}` cannot be a place below a scratch directory"
+                "`{path}` is not a valid path below a scratch directory"
             )));
         }
         added.push(asset_store.put(source, path)?);

@@ -31,9 +31,9 @@ const NO_SCRATCH: &str =
 /// `benchmark ...`
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Lists the benchmarks
+    /// List the benchmarks
     List,
-    /// Shows one benchmark: its rules in each round, its model and samples, and what is missing here
+    /// Show one benchmark: its rules in each round, its model and samples, and which of its files are missing here
     Show {
         /// The benchmark
         name: String,

@@ -13,7 +13,7 @@ use crate::exit::{self, CommandResult, Failure};
 #[command(after_help = "\
 Examples:
   regatta completions bash >~/.local/share/bash-completion/completions/regatta
-  regatta completions zsh >~/.zfunc/_regatta          # a directory of fpath
+  regatta completions zsh >~/.zfunc/_regatta          # any directory of fpath
   regatta completions fish >~/.config/fish/completions/regatta.fish")]
 pub(super) struct CompletionArgs {
     /// The shell

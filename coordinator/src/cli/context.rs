@@ -25,16 +25,16 @@ use regatta_lab_store::{
 /// The variable that names the workspace.
 pub(super) const WORKSPACE_VARIABLE: &str = "REGATTA_WORKSPACE";
 
-/// How results are printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people
     Text,
-    /// For programs: one JSON document.
+    /// One JSON document for programs
     Json,
-    /// For spreadsheets. `submission check` and `runs list` take it.
+    /// CSV for spreadsheets
     Csv,
-    /// A page that needs nothing else. Only `submission check` takes it.
+    /// A self-contained HTML page
     Html,
 }
 

@@ -17,7 +17,7 @@ use regatta_lab_views::wording;
 /// Commands about the live page.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Adds, lists and revokes tokens with which people and programs use the live page
+    /// Add, list and revoke the tokens with which people and programs use the live page
     #[command(subcommand)]
     Token(TokenCommand),
 }
@@ -25,20 +25,20 @@ pub(super) enum Command {
 /// Commands about tokens of the live page.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum TokenCommand {
-    /// Adds a token and prints it, once
+    /// Add a token and print it; it is not shown again
     Add {
-        /// The name of the person or program that gets it
+        /// The person or program that gets the token
         name: String,
-        /// What it permits: reader, or operator, who also pauses, retries and drains
+        /// The role: a reader sees everything; an operator can also pause, retry and drain
         #[arg(long, default_value = "reader")]
         role: PageRole,
-        /// How long it can be used, such as 24h or 30d
+        /// How long the token is valid, such as 24h or 30d
         #[arg(long, value_name = "TIME", default_value = "90d")]
         lifetime: HumanDuration,
     },
-    /// Lists the tokens with their roles, ends and last uses
+    /// List the tokens with their roles, expiry and last use
     List,
-    /// Revokes a token and ends its sessions
+    /// Revoke a token and end its sessions
     Revoke {
         /// The token's name
         name: String,

@@ -25,18 +25,21 @@ use regatta_lab_store::workspace::Workspace;
 /// `data ...`
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Shows a benchmark's downloads: address, terms, size, checksums, and where each belongs
+    /// Show a benchmark's downloads: address, terms, size, checksums, and where to put each
     Show {
         /// The benchmark
         name: String,
-        /// Compares the files that are here with their published checksums
+        /// Compare the files that are present with their published checksums
         #[arg(long)]
         verify: bool,
     },
-    /// Downloads what is free of a benchmark's files to the scratch directory, and verifies it
+    /// Download a benchmark's freely available files to the scratch directory, and verify them
     #[command(after_help = "\
-An interrupted download continues where it ended. What needs a registration or has no file of its own is listed. Archives are
-not unpacked: the commands that unpack them are printed.")]
+Example:
+  regatta data fetch resnet50
+
+An interrupted download is continued. Files that need a registration, or that cannot be downloaded alone, are listed.
+Archives are not unpacked: the commands that unpack them are printed.")]
     Fetch {
         /// The benchmark
         name: String,
@@ -99,7 +102,7 @@ fn show(
             if downloads.is_empty() {
                 return if bundled::contains(benchmark) {
                     format!(
-                        "the data and the model of {} come with Regatta: {}",
+                        "the data and the model of {} are included in Regatta: {}",
                         benchmark.name,
                         context.command(&format!("prep {}", benchmark.name))
                     )

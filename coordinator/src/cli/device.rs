@@ -20,59 +20,59 @@ use regatta_lab_views::{
 /// Commands about devices.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Adds a device: prints a one-time token with which it enrolls
+    /// Add a device, and print the one-time token with which it enrolls
     Add(membership::AddArgs),
-    /// Deploys the agent to a board over SSH: installs, enrolls and starts it, and waits until it connects
+    /// Deploy the agent to a board over SSH: install, enroll and start it, and wait until it connects
     Deploy(Box<deploy::Args>),
-    /// Upgrades the agent of deployed boards over SSH, in waves that failures stop
+    /// Upgrade the agent on deployed boards over SSH, in waves that stop when devices fail
     Upgrade(Box<deploy::UpgradeArgs>),
-    /// Writes the files with which a board enrolls at its first boot, before it is flashed
+    /// Write the files to add to an image before flashing, with which a board enrolls at its first boot
     Image(image::Args),
-    /// Removes a device for good: its key, its certificates, its open runs
+    /// Remove a device permanently, with its key, its certificates and its open runs
     Remove(membership::RemoveArgs),
-    /// Lists the devices that have connected so far
+    /// List the devices that have connected
     List,
-    /// Shows one device
+    /// Show one device
     Show {
-        /// Its name or id
+        /// The device's name or id
         device: String,
     },
-    /// Shows and changes the labels of a device, by which `--device-label` selects devices
+    /// Show and change the labels of a device, by which `--device-label` selects devices
     Label(label::Args),
-    /// Shows the health of devices: good, suspect, quarantined or maintenance, with the cause
+    /// Show the health of devices: good, suspect, quarantined or maintenance, with the cause
     Health {
-        /// Its name or id [default: every device]
+        /// The device's name or id [default: every device]
         device: Option<String>,
     },
-    /// Takes a device out of service: it finishes its run and gets no other
+    /// Take a device out of service: it finishes its run and gets no other
     Drain {
-        /// Its name or id
+        /// The device's name or id
         device: String,
         /// The reason, shown to other users
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
-    /// Puts a drained device back into service
+    /// Put a drained device back into service
     Resume {
-        /// Its name or id
+        /// The device's name or id
         device: String,
     },
-    /// Clears a quarantined or suspect device without a check
+    /// Clear a quarantined or suspect device without a check
     Clear {
-        /// Its name or id
+        /// The device's name or id
         device: String,
-        /// The repair, for the log
+        /// What was repaired, for the log
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
-    /// Makes two short known runs, and clears or quarantines the device by their results; exit code 1 when they fail
+    /// Run two short known runs, and clear or quarantine the device by their results; the exit code is 1 if they fail
     Check(device_check::Args),
-    /// Shows the changes of a device's health
+    /// Show how the health of a device has changed
     Log {
-        /// Its name or id
+        /// The device's name or id
         device: String,
     },
-    /// Examines a device: what it is, and whether it is fit to measure; exit code 1 if not
+    /// Examine a device: what it is, and whether it is fit to measure; the exit code is 1 if it is not
     Doctor(examination::Args),
 }
 

@@ -23,7 +23,7 @@ pub(super) fn only_available(devices: Vec<DeviceRow>, store: &Store) -> Result<V
     for device in devices {
         match leased.iter().find(|leased| leased.device == device.id) {
             Some(leased) => tell(&format!(
-                "left out: power session {} measures {}",
+                "skipped: power session {} is measuring {}",
                 leased.session, device.name
             )),
             None => unmeasured.push(device),
@@ -36,12 +36,12 @@ pub(super) fn only_available(devices: Vec<DeviceRow>, store: &Store) -> Result<V
         let failure = unavailable(first).hint(format!("{}; {FORCE}", remedy(first)));
         return Err(match others.len() {
             1 => failure,
-            count => failure.context(format!("none of the {count} devices takes runs")),
+            count => failure.context(format!("none of the {count} devices accepts runs")),
         });
     }
     for device in &others {
         tell(&format!(
-            "left out: {} is {}",
+            "skipped: {} is {}",
             device.name,
             described(&device.health)
         ));
@@ -87,7 +87,7 @@ pub(super) fn expect_available_or_force(
 
 fn unavailable(device: &DeviceRow) -> Failure {
     Failure::misuse(format!(
-        "{} takes no runs: it is {}",
+        "{} accepts no runs: it is {}",
         device.name,
         described(&device.health)
     ))

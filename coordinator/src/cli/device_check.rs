@@ -26,9 +26,9 @@ const DURATION: &str = "5s";
 /// Flags of `device check`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Its name or id [default: the only device]
+    /// The device's name or id [default: the only device]
     device: Option<String>,
-    /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
+    /// The benchmark: digits, which is built in, or one in configs/benchmarks of the workspace
     #[arg(long, default_value = KnownRuns::USUAL.benchmark)]
     benchmark: String,
     /// The engine: tract or tensorrt
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
     let checked = check(runs, slice::from_ref(&device), wait)?;
     let Some(checked) = checked.first() else {
         return Err(Failure::could_not(
-            "the runs of the check are no longer in the store",
+            "the runs of the check are no longer in the database",
         ));
     };
     print(checked, &device, context, store)
@@ -162,7 +162,7 @@ fn abandoned(ids: &[RunId], store: &Store) -> Result<Vec<RunRow>, Failure> {
     for id in ids {
         let run = store.run(*id)?;
         let run =
-            run.ok_or_else(|| Failure::could_not("the runs of the check are no longer in the store"))?;
+            run.ok_or_else(|| Failure::could_not("the runs of the check are no longer in the database"))?;
         if !run.is_over() {
             store.request_abort(*id, "the check of its device took too long")?;
         }
@@ -181,8 +181,9 @@ fn expect_checkable(device: &DeviceRow, context: &Context, workspace: &Workspace
     }
     if device.duplicated {
         return Err(
-            Failure::could_not(format!("two agents use the identity of {}", device.name))
-                .hint("stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a key of its own"),
+            Failure::could_not(format!("two agents use the identity of {}", device.name)).hint(
+                "stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a new key",
+            ),
         );
     }
     if !device.online {

@@ -86,8 +86,9 @@ pub(super) fn clear(
     let name = &row.name;
     if row.duplicated {
         return Err(
-            Failure::misuse(format!("two agents still use the identity of {name}"))
-                .hint("stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a key of its own"),
+            Failure::misuse(format!("two agents still use the identity of {name}")).hint(
+                "stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a new key",
+            ),
         );
     }
     if !change(&row, HealthChange::Cleared(note), store)? {

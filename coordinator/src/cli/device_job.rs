@@ -27,13 +27,13 @@ pub(super) struct JobArgs {
     scenario: Vec<String>,
     #[command(flatten)]
     settings: SettingFlags,
-    /// An asset that the runs need beside the benchmark's files, such as a calibration cache
+    /// An asset that the runs need in addition to the benchmark's files, such as a calibration cache
     #[arg(long, value_name = "PATH")]
     asset: Vec<String>,
-    /// How long a device may take before the coordinator ends it, such as 2h [default: no limit]
+    /// End the job on a device after this time, such as 2h [default: no limit]
     #[arg(long, value_name = "T")]
     limit: Option<String>,
-    /// Use devices that are quarantined or in maintenance, too
+    /// Include devices that are quarantined or in maintenance
     #[arg(long)]
     force: bool,
     /// Show what would be requested

@@ -13,11 +13,11 @@ use regatta_lab_runs::Words;
 /// Subcommands of `engine`.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Builds the TensorRT engines of a benchmark on devices, those that are not there yet
+    /// Build the TensorRT engines of a benchmark on devices that do not have them yet
     Build(Box<BuildArgs>),
-    /// Builds an INT8 engine after a calibration on each device; the run's files have the calibration cache
+    /// Calibrate on each device and build an INT8 engine; the calibration cache is among the run's files
     Calibrate(Box<CalibrateArgs>),
-    /// Describes the engines of a benchmark's model on devices, with their layers
+    /// Describe the engines of a benchmark's model on devices, with their layers
     Inspect(Box<InspectArgs>),
 }
 
@@ -26,9 +26,9 @@ pub(super) enum Command {
 #[command(after_help = "\
 Examples:
   regatta engine build --device boat-1 --benchmark resnet50 --scenario Offline,SingleStream
-      what runs of both scenarios on boat-1 need, with the settings of its system
+      build what runs of both scenarios need on boat-1, with the settings of its system
   regatta engine build --device-label orin-nx --benchmark resnet50 --scenario Offline --set gpu_batch_size=64
-      on every device with this label, for another batch size")]
+      build on every device with this label, for another batch size")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -41,11 +41,12 @@ Examples:
   regatta prep resnet50 --data imagenet --calibration cal_image_list_option_1.txt
   regatta asset add preprocessed_data/imagenet/ResNet50/calibration/fp32
   regatta engine calibrate --device boat-1 --benchmark resnet50 --scenario Offline --samples preprocessed_data/imagenet/ResNet50/calibration/fp32
-      writes runs/ID/files/calibration-KEY.cache. Runs with `--set calibration=PATH` use the engine")]
+      write runs/ID/files/calibration-KEY.cache; runs with `--set calibration=PATH` use the engine")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     job: JobArgs,
-    /// The calibration samples, below the scratch directory: the output of `regatta prep --calibration`, or a .npy file; an asset of the run
+    /// The calibration samples, relative to the scratch directory: the output of `regatta prep --calibration`, or a .npy file; an
+    /// asset of the run
     #[arg(long, value_name = "PATH")]
     samples: String,
 }
@@ -55,7 +56,7 @@ pub(super) struct CalibrateArgs {
 #[command(after_help = "\
 Example:
   regatta engine inspect --device boat-1 --benchmark resnet50 --scenario Offline
-      writes runs/ID/files/engines.json: batch, precision, tensors, layers, and whether TensorRT runs them there")]
+      write runs/ID/files/engines.json: batch, precision, tensors, layers, and whether TensorRT runs them there")]
 pub(super) struct InspectArgs {
     #[command(flatten)]
     job: JobArgs,

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Flags of `events`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// First print the present state of every device, and of the runs, campaigns and power sessions that are not over
+    /// First print the current state of every device, and of all open runs, campaigns and power sessions
     #[arg(long)]
     current: bool,
 }

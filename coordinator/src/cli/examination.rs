@@ -26,10 +26,10 @@ pub(super) struct Args {
     /// Devices by name or id, comma separated, or `all` [default: the only device]
     #[arg(value_name = "DEVICE", value_delimiter = ',')]
     devices: Vec<String>,
-    /// Devices with one of these labels, comma separated, see `device label`
+    /// Devices with one of these labels, comma separated (see `device label`)
     #[arg(long, value_name = "LABEL", value_delimiter = ',', conflicts_with = "devices")]
     device_label: Vec<String>,
-    /// How long to wait for the answer
+    /// How long to wait for the device's report
     #[arg(long, value_name = "T", default_value = "30s")]
     timeout: HumanDuration,
     #[command(flatten)]

@@ -61,7 +61,7 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
                 stated: stream.stated_sha256,
             });
         } else {
-            left_out.push(format!("{} never came whole and is left out", stream.name));
+            left_out.push(format!("{} was not received completely; skipped", stream.name));
         }
     }
     let key = store.public_key(&row.device)?;
@@ -101,7 +101,7 @@ fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<
         };
         let (copied, original) = (hash(&to)?, hash(from)?);
         if stated.as_ref().is_some_and(|stated| *stated != original) {
-            anyhow::bail!("{} is no longer what the device delivered", from.display());
+            anyhow::bail!("{} has changed since the device delivered it", from.display());
         }
         if copied != original {
             anyhow::bail!("{} is not what was copied: the disk is at fault", to.display());
@@ -136,7 +136,7 @@ fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Fai
     let left = match fs::remove_dir_all(out) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             format!(
-                "; half a copy is left in {}, which cannot be removed: {error}",
+                "; an incomplete copy is left in {}, which cannot be removed: {error}",
                 out.display()
             )
         }

@@ -24,19 +24,19 @@ use regatta_lab_store::workspace::is_host;
 pub(super) struct Args {
     /// The device's name
     name: String,
-    /// Where the files are written [default: image-NAME]
+    /// The directory to write to [default: image-NAME]
     #[arg(long = "output", alias = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     /// The board's processor
     #[arg(long, value_name = "ARCH", default_value = "arm64", value_parser = ["arm64", "amd64"])]
     arch: String,
-    /// How long the board may take to its first boot: then its token expires
+    /// How long the board's token is valid: the board must boot for the first time before it expires
     #[arg(long, value_name = "TIME", default_value = "168h")]
     lifetime: HumanDuration,
-    /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, beside this program]
+    /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, or beside this program]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
-    /// This machine's name or address as the board will reach it [default: `host` of regatta.toml]
+    /// Name or address at which the board will reach this machine [default: `host` in regatta.toml]
     #[arg(long, value_name = "HOST")]
     coordinator: Option<String>,
 }
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if lab.authority.is_none() {
         return Err(
             Failure::misuse("this workspace has no keys: a board cannot enroll by itself")
-                .hint("`regatta init` makes a workspace with keys"),
+                .hint("`regatta init` creates a workspace with keys"),
         );
     }
     if let Some(host) = args.coordinator.as_deref().filter(|host| !is_host(host)) {
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         .iter()
         .find(|package| package.way == InstallMethod::System && package.architecture == args.arch)
         .ok_or_else(|| {
-            Failure::misuse(format!("there is no Debian package for {} at hand", args.arch)).hint(
+            Failure::misuse(format!("no Debian package for {} found", args.arch)).hint(
                 "make one: packaging/package.sh --binary \"$(cross/build.sh ARCH)\" --arch ARCH --out dist; or name one with --package",
             )
         })?;
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("image-{}", args.name)));
-    fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let lifetime = SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX));
     let made = lab
         .token(&store, &args.name, &host, None, Some(lifetime))

@@ -23,19 +23,19 @@ use regatta_lab_store::{
 /// Flags of `init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The broker: the coordinator's own, or a mosquitto, for which a configuration is written
+    /// The MQTT broker: embedded in the coordinator, or a separate mosquitto, for which a configuration is written
     #[arg(long, value_name = "BROKER", default_value = "embedded")]
     broker: BrokerKind,
-    /// Where the broker listens, TLS only
+    /// The address on which the broker listens (TLS only)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8883")]
     listen: SocketAddr,
-    /// Where devices enroll
+    /// The address on which the coordinator listens for devices that enroll
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8884")]
     enroll_listen: SocketAddr,
-    /// Where devices get models and data over HTTPS
+    /// The address from which devices download models and data over HTTPS
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8885")]
     assets_listen: SocketAddr,
-    /// Name or address of this machine as devices reach it [default: its address on the network]
+    /// Name or address at which devices reach this machine [default: its address on the network]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 }
@@ -43,9 +43,9 @@ pub(super) struct Args {
 /// Which broker a lab begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BrokerKind {
-    /// Inside the coordinator.
+    /// Embedded in the coordinator
     Embedded,
-    /// A process of its own.
+    /// A separate mosquitto process
     Mosquitto,
 }
 
@@ -62,9 +62,8 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         ))
         .hint("--listen, --enroll-listen and --assets-listen set the ports"));
     }
-    let keys = Keys::create(&root.join(KEYS)).map_err(|error| {
-        Failure::from(error).hint("name with --workspace a directory that can be made and has no keys yet")
-    })?;
+    let keys = Keys::create(&root.join(KEYS))
+        .map_err(|error| Failure::from(error).hint("choose another directory with --workspace"))?;
     let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
     let config = NewConfig {
         external,
@@ -95,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
            {serve}\n  \
            {deploy}\n  \
            {add}\n\
-         (`device deploy` brings a board in over SSH; `device add` prints a token for one that is set up by hand)"
+         (`device deploy` installs and enrolls a board over SSH; `device add` prints a token for one that is set up by hand)"
     ));
     say(&text)?;
     if let Some(problem) = workspace.config().host_problem() {

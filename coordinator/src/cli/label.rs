@@ -10,9 +10,9 @@ use regatta_lab_views::lookup;
 /// Flags of `device label`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Its name or id
+    /// The device's name or id
     device: String,
-    /// Labels to add, such as +edge, and to remove, such as -edge; none shows the labels
+    /// Labels to add, such as +edge, and to remove, such as -edge [default: show the labels]
     #[arg(value_name = "+LABEL|-LABEL", allow_hyphen_values = true)]
     changes: Vec<String>,
 }

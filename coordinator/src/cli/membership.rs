@@ -23,13 +23,13 @@ use regatta_lab_views::wording;
 pub(super) struct AddArgs {
     /// The device's name
     name: String,
-    /// Prints tokens for this many devices, NAME-0001 and so on: a name and its token on each line
+    /// Print tokens for this many devices, named NAME-0001 and so on: a name and its token on each line
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9_999))]
     count: Option<u16>,
-    /// For the enrolled device of this name: it enrolls again with its key, for example because its certificate has expired
+    /// Let the enrolled device of this name enroll again with its key, for example because its certificate has expired
     #[arg(long, conflicts_with = "count")]
     again: bool,
-    /// How long the token can be used, such as 10m or 24h
+    /// How long the token is valid, such as 10m or 24h
     #[arg(long, value_name = "TIME", default_value = "24h")]
     lifetime: HumanDuration,
 }
@@ -37,12 +37,12 @@ pub(super) struct AddArgs {
 /// Flags of `device remove`.
 #[derive(Debug, clap::Args)]
 pub(super) struct RemoveArgs {
-    /// Its name or id
+    /// The device's name or id
     device: String,
     /// Do not prompt
     #[arg(long)]
     yes: bool,
-    /// Show what would be removed and given up
+    /// Show what would be removed, and which runs would be given up
     #[arg(long)]
     dry_run: bool,
 }
@@ -66,7 +66,7 @@ pub(super) fn add(
     if !config.tls {
         return Err(
             Failure::misuse("this workspace has no keys: devices need not enroll").hint(format!(
-                "`regatta init` makes a workspace with keys; `tls` in {CONFIG_FILE} says whether one has them"
+                "`regatta init` creates a workspace with keys; `tls` in {CONFIG_FILE} shows whether a workspace has them"
             )),
         );
     }
@@ -148,7 +148,7 @@ fn issue(
     };
     enrollment::issue(store, &requested).map_err(|error| match error {
         TokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta device add {name} --again` makes a token for the same device with its key; `regatta device remove {name}` removes \
+            "`regatta device add {name} --again` creates a token for the same device with its key; `regatta device remove {name}` removes \
              the device or revokes the token, and then another device can have the name"
         )),
         TokenError::Name(_) => Failure::usage(error),
@@ -297,7 +297,7 @@ fn runs_at_stake(device: &DeviceId, store: &Store) -> Result<Vec<String>, Failur
 fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure> {
     if store.forget_unused_tokens(name)? == 0 {
         return Err(Failure::misuse(format!("unknown device `{name}`"))
-            .hint("`regatta device list` shows those that there are"));
+            .hint("`regatta device list` shows all of them"));
     }
     context.print(&serde_json::json!({ "name": name, "removed": true }), || {
         format!("token for {name} revoked")

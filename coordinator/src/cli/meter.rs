@@ -18,16 +18,16 @@ use regatta_lab_store::{LeaseState, MeterRow, MeterSettings, Store};
 /// Commands about meters.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Adds a meter that is connected to this machine or to another director
+    /// Add a meter that is connected to this machine or to another director
     Add(Box<AddArgs>),
-    /// Lists the meters and the sessions that use them
+    /// List the meters and the sessions that use them
     List,
-    /// Removes a meter that no session uses
+    /// Remove a meter that no session uses
     Remove {
         /// The meter's name
         name: String,
     },
-    /// Ends the lease of a session whose process has ended on another machine or in another container
+    /// End the lease of a session whose process ended on another machine or in another container
     Free {
         /// The meter's name
         name: String,
@@ -37,18 +37,18 @@ pub(super) enum Command {
 /// Flags of `meter add`.
 #[derive(Debug, clap::Args)]
 pub(super) struct AddArgs {
-    /// A name for it: letters, digits, - and _
+    /// The meter's name: letters, digits, - and _
     name: String,
-    /// The SSH login of the director, the machine with the meter; this machine when it is not named
+    /// The SSH login of the director, which is the machine with the meter [default: this machine]
     #[arg(long, value_name = "USER@HOST[:PORT]", requires = "checker")]
     director: Option<Destination>,
     /// The address at which devices reach the director [default: that of its login]
     #[arg(long, value_name = "HOST")]
     address: Option<String>,
-    /// The copy of mlcommons/power-dev on the director; only `power run --informative` works without it
+    /// The director's copy of mlcommons/power-dev; required except for `power run --informative`
     #[arg(long, value_name = "DIR")]
     power_dev: Option<String>,
-    /// The copy on this machine, whose checker judges; needed with --director
+    /// This machine's copy, whose checker judges the sessions; required with --director
     #[arg(long, value_name = "DIR", requires = "director")]
     checker: Option<String>,
     /// PTDaemon's executable on the director
@@ -60,16 +60,16 @@ pub(super) struct AddArgs {
     /// Where the meter is connected: /dev/usbtmc0, COM1, an address or a serial number
     #[arg(long, value_name = "PORT")]
     device_port: String,
-    /// PTDaemon's flag of the interface; none for serial, and for USB on Linux
+    /// PTDaemon's flag for the interface; none for serial, and for USB on Linux
     #[arg(long, value_name = "FLAG", default_value = "", allow_hyphen_values = true)]
     interface: String,
-    /// The channels of a meter with several: their count (48), or the first and the count
+    /// Channels of a multi-channel meter: their count (48), or the first and the count
     #[arg(long, value_name = "A[,B]", value_delimiter = ',')]
     channel: Vec<i64>,
     /// The GPIB board
     #[arg(long, value_name = "N")]
     gpib_board: Option<i64>,
-    /// The NTP server that the official programs compare clocks with
+    /// The NTP server with which the official programs compare their clocks
     #[arg(long, value_name = "HOST")]
     ntp: String,
     /// The official server's TCP port
@@ -81,7 +81,7 @@ pub(super) struct AddArgs {
     /// The Python interpreter of the official server
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: String,
-    /// Replaces the meter of this name
+    /// Replace the meter of this name
     #[arg(long)]
     replace: bool,
 }
@@ -104,7 +104,7 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if args.name.is_empty() || args.name.len() > 40 || !args.name.bytes().all(is_name) {
         return Err(
-            Failure::misuse(format!("`{}` is no name for a meter", escape(&args.name)))
+            Failure::misuse(format!("`{}` is not a valid meter name", escape(&args.name)))
                 .hint("up to 40 letters, digits, - and _, such as lab-wt310"),
         );
     }
@@ -203,9 +203,7 @@ fn remove(name: &str, store: &Store, context: &Context) -> CommandResult {
     if !store.drop_meter(name)? {
         return Err(Failure::misuse(format!("a session uses the meter {name}")).hint("wait for its end"));
     }
-    context.print(&json!({ "removed": name }), || {
-        format!("{name} is no meter any more")
-    })?;
+    context.print(&json!({ "removed": name }), || format!("removed meter {name}"))?;
     Ok(exit::OK)
 }
 
@@ -216,7 +214,11 @@ fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
         .as_ref()
         .filter(|lease| lease.state() == LeaseState::Held)
     {
-        let sentence = format!("process {} of session {} runs here", lease.pid(), lease.session);
+        let sentence = format!(
+            "process {} of session {} is running on this machine",
+            lease.pid(),
+            lease.session
+        );
         return Err(Failure::misuse(sentence).hint(format!("interrupt it with `kill -INT {}`", lease.pid())));
     }
     end_lease(&row, "its lease was ended with `regatta meter free`", store)?;
@@ -240,7 +242,7 @@ fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure>
 /// Returns the failure of a command that names a meter which does not exist.
 pub(super) fn unknown(name: &str) -> Failure {
     Failure::misuse(format!("unknown meter `{}`", escape(name)))
-        .hint("`regatta meter list` shows those that there are; `regatta meter add` adds one")
+        .hint("`regatta meter list` shows all meters; `regatta meter add` adds one")
 }
 
 fn documents(rows: &[MeterRow]) -> Vec<Value> {

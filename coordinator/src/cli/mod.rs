@@ -72,12 +72,22 @@ use tracing::level_filters::LevelFilter;
 
 use crate::exit::{self, CommandResult, Failure};
 
-/// Runs MLPerf Inference on fleets of devices: starts runs, collects their logs and judges them.
+/// Run MLPerf Inference on fleets of devices: start runs, collect their logs and judge them.
 #[derive(Debug, Parser)]
 // Only the program has a version: `--version` of a command would succeed without doing what the user meant.
 #[command(name = "regatta", version)]
+#[command(after_help = "\
+Examples:
+  regatta quickstart
+      try everything on this machine, without a board
+  regatta init && regatta serve
+      create a lab in this directory and run its coordinator
+  regatta device deploy boat-1 user@192.168.1.20
+      install the agent on a board and enroll it
+  regatta run --device boat-1 --benchmark resnet50 --scenario Offline
+      run a benchmark there and print the result")]
 struct Cli {
-    /// The workspace: configuration, store and runs
+    /// The workspace: the directory with configuration, database and runs
     #[arg(
         long,
         global = true,
@@ -87,7 +97,7 @@ struct Cli {
         help_heading = EVERYWHERE
     )]
     workspace: PathBuf,
-    /// How results are printed
+    /// Output format
     #[arg(
         long,
         global = true,
@@ -104,78 +114,78 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the whole flow on this machine, on the bundled model and data
+    /// Try everything on this machine, from deployment to submission, with the bundled model and data
     Quickstart(quickstart::Args),
-    /// Makes a workspace, with the keys of a new lab
+    /// Create a workspace, with the keys of a new lab
     Init(init::Args),
-    /// Runs the coordinator: broker, ingest, records
+    /// Run the coordinator: MQTT broker, ingest, records and the live page
     Serve,
-    /// Shows coordinator, broker, disk, devices and runs, and what needs attention; exit code 1 if something does
+    /// Show coordinator, broker, disk, devices and runs, and what needs attention; the exit code is 1 if something does
     Status,
-    /// Shows the fleet on a screen that follows it: state, health, temperature, power and the run of each device
+    /// Show the fleet on a live screen: state, health, temperature, power and run of each device
     Top,
-    /// Adds, shows and removes devices
+    /// Add, deploy, show and remove devices
     #[command(subcommand)]
     Device(device::Command),
-    /// Manages who may use the live page
+    /// Manage who may use the live page
     #[command(subcommand)]
     Dashboard(dashboard::Command),
-    /// Runs benchmarks on devices
+    /// Run benchmarks on devices
     Run(Box<run::Args>),
-    /// Runs many cells on many devices, for days, unattended
+    /// Run many combinations on many devices, for days, unattended
     #[command(subcommand)]
     Campaign(campaign::Command),
-    /// Lists, watches, exports, verifies, ends and removes runs
+    /// List, watch, export, verify, end and remove runs
     #[command(subcommand)]
     Runs(runs::Command),
-    /// Prints changes of devices, runs and campaigns as they happen; with --format json, a document per line
+    /// Print changes of devices, runs and campaigns as they happen; with --format json, one document per line
     Events(events::Args),
-    /// Compares two selections of runs; exit code 1 if something is worse
+    /// Compare two selections of runs; the exit code is 1 if a figure is worse
     Compare(compare::Args),
-    /// Shows devices' figures over time, and where they changed
+    /// Show the figures of devices over time, and where they changed
     History(compare::history::HistoryArgs),
-    /// Shows the engine settings that `run --set` takes
+    /// Show the engine settings that `run --set` accepts
     #[command(subcommand)]
     Settings(settings::Command),
-    /// Builds TensorRT engines on devices
+    /// Build TensorRT engines on devices
     #[command(subcommand)]
     Engine(engine::Command),
-    /// Searches for the engine settings that run a benchmark best, on devices
+    /// Search on devices for the engine settings with which a benchmark runs best
     Tune(Box<tune::Args>),
-    /// Keeps models, preprocessed data and caches for devices
+    /// Manage the models, preprocessed data and caches that devices download
     #[command(subcommand)]
     Asset(asset::Command),
-    /// Lists benchmarks with their rounds, scenarios and targets, and which of their files are present
+    /// List benchmarks with their rounds, scenarios and targets, and which of their files are present
     #[command(subcommand)]
     Benchmark(benchmark::Command),
-    /// Lists the rounds of MLPerf Inference with their benchmarks and audits
+    /// List the rounds of MLPerf Inference with their benchmarks and audits
     #[command(subcommand)]
     Round(round::Command),
-    /// Lists the systems: how boards run benchmarks
+    /// List the systems: the settings with which boards run benchmarks
     #[command(subcommand)]
     System(system::Command),
-    /// Shows where a benchmark's data set and model are published
+    /// Show where a benchmark's data set and model are published, and download them
     #[command(subcommand)]
     Data(data::Command),
-    /// Preprocesses a benchmark's data set
+    /// Preprocess a benchmark's data set
     Prep(prep::Args),
-    /// Judges the accuracy of logged answers
+    /// Compute the accuracy of accuracy logs, and compare it with the benchmark's target
     Accuracy(accuracy::Args),
-    /// Runs and verifies audits (compliance tests)
+    /// Run and verify audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Adds and lists the lab's power meters
+    /// Add and list the lab's power meters
     #[command(subcommand)]
     Meter(meter::Command),
-    /// Makes, rehearses and judges power measurements
+    /// Run, rehearse and check power measurements
     #[command(subcommand)]
     Power(power::Command),
-    /// Stages, infers, checks, truncates and packs submission trees
+    /// Stage, infer, check, truncate and pack submission trees
     #[command(subcommand)]
     Submission(submission::Command),
-    /// Prints the completions of a shell
+    /// Print the completion script of a shell
     Completions(completions::CompletionArgs),
-    /// Writes a man page for every command
+    /// Write a man page for every command
     Man(completions::ManArgs),
 }
 

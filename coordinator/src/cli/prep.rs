@@ -49,13 +49,13 @@ pub(super) struct Args {
     /// The labels or annotations of images [default: val_map.txt or val.txt among them, or the published annotations]
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Makes the samples of a calibration list instead, in a directory of their own; a name per line
+    /// Prepare the samples of a calibration list (a name per line) instead, in a separate directory
     #[arg(long, value_name = "LIST", conflicts_with = "verify")]
     calibration: Option<PathBuf>,
-    /// Make samples of damaged images too, with the pixels that the benchmark's reference decodes from them
+    /// Prepare samples of damaged images too, with the pixels that the benchmark's reference decodes from them
     #[arg(long, conflicts_with = "verify")]
     accept_damaged: bool,
-    /// Compares the samples with a manifest of SHA-256 instead of making them
+    /// Compare the samples with a SHA-256 manifest instead of preparing them
     #[arg(long)]
     verify: bool,
     /// That manifest [default: the one beside the samples]
@@ -488,7 +488,7 @@ fn text(made: &Document<'_>, has_published_scale: bool) -> String {
             "\n{clipped} numbers lay beyond the type's range and were held at its end"
         ));
         text.push_str(if has_published_scale {
-            ", as the published scale has it"
+            ", as in the published scale"
         } else {
             ": is the scale right?"
         });

@@ -43,7 +43,7 @@ pub(super) fn report(rows: &[RunRow], replaced: &[RunRow], context: &Context) ->
         let is_invalid = row
             .outcome
             .as_ref()
-            .is_some_and(|outcome| outcome.valid == Some(false));
+            .is_some_and(|outcome| outcome.judgement.valid == Some(false));
         if !row.is_good() && (audit.is_none() || is_invalid) {
             say(&wording::why_not(row))?;
         }

@@ -17,7 +17,7 @@ use regatta_lab_store::workspace::Workspace;
 /// `round ...`
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Lists the rounds, the oldest first, with their audits and the benchmarks that Regatta runs
+    /// List the rounds, oldest first, with their audits and the benchmarks that Regatta runs
     List,
 }
 

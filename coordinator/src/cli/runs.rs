@@ -20,33 +20,33 @@ use regatta_lab_views::lookup;
 /// Commands about runs.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Lists the newest runs, the newest last
+    /// List the newest runs, the newest last
     List(list::Args),
-    /// Shows one run with its files
+    /// Show one run with its files
     Show(show::ShowArgs),
-    /// Copies a run's spec, record and files, byte for byte, with a SHA-256 manifest
+    /// Copy a run's spec, record and files, byte for byte, with a SHA-256 manifest
     Export {
-        /// Its id, the beginning or end of it, or `last`
+        /// The run's id, its beginning or end, or `last`
         run: String,
-        /// The directory to make
+        /// The directory to create
         #[arg(long = "output", alias = "out", value_name = "DIR")]
         out: PathBuf,
     },
-    /// Verifies runs: the device's signature, and the hash of every file
+    /// Verify runs: the device's signature, and the hash of every file
     Verify(verify::VerifyArgs),
-    /// Adds recorded runs that are missing from the store, for example after regatta.db was lost
+    /// Add recorded runs that are missing from the database, for example after regatta.db was lost
     Rebuild,
-    /// Shows the progress of runs until they have ended
+    /// Show the progress of runs until they have ended
     Watch(waiting::WatchArgs),
-    /// Waits silently until runs have ended; exit code 0 if all are good, 1 if one is not
+    /// Wait silently until runs have ended; the exit code is 0 if all are good, 1 if one is not
     Wait(waiting::WaitArgs),
-    /// Ends runs
+    /// End runs
     Abort(ending::AbortArgs),
-    /// Records runs without the files that never arrive, so that their devices can continue
+    /// Record runs without the files that will never arrive, so that their devices can continue
     GiveUp(ending::GiveUpArgs),
-    /// Removes runs here and on their devices
+    /// Remove runs here and on their devices
     Remove(removal::RemoveArgs),
-    /// Removes old or failed runs, except those that an audit or a submission tree needs
+    /// Remove old or failed runs, except those that an audit or a submission tree needs
     Prune(removal::PruneArgs),
 }
 
@@ -90,9 +90,7 @@ fn rebuild(context: &Context) -> CommandResult {
             let _ = write!(text, "\n  {}: {}", found.run, escape(&found.problem));
         }
         if needs_members {
-            text.push_str(
-                "\nno device is enrolled any more: enroll each again with `regatta device add NAME`",
-            );
+            text.push_str("\nno device is enrolled: enroll each again with `regatta device add NAME`");
         }
         text
     })?;

@@ -73,7 +73,7 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
         ));
     }
     if let Some(address) = daemon.assets() {
-        lines.push(format!("devices get models and data at https://{address}"));
+        lines.push(format!("devices download models and data from https://{address}"));
     }
     if let Some(page) = daemon.page() {
         let why = page.displaced().map_or_else(String::new, |holder| {
@@ -88,7 +88,9 @@ fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
             ));
         }
         if page.lacks_tokens() {
-            lines.push("nobody can log in to it yet: `regatta dashboard token add NAME`".to_owned());
+            lines.push(
+                "nobody can log in yet: add a token with `regatta dashboard token add NAME`".to_owned(),
+            );
         }
     }
     if daemon.enrollment().is_some() {

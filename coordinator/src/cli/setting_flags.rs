@@ -8,11 +8,11 @@ pub(super) struct SettingFlags {
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
     pub(super) round: Option<String>,
-    /// The system with the settings: its name, a .toml file, auto for the device's own, or none [default: the device's own, if it
-    /// has one]
+    /// The system whose settings apply: a name, a .toml file, `auto` for the system of the device's board, or `none` [default: auto,
+    /// if there is one]
     #[arg(long, value_name = "SYSTEM")]
     pub(super) system: Option<String>,
-    /// A setting of the engine, KEY=VALUE
+    /// An engine setting, KEY=VALUE (see `regatta settings list`); can be repeated
     #[arg(long, value_name = "K=V", value_parser = pair)]
     set: Vec<(String, String)>,
 }

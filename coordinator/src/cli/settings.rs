@@ -14,17 +14,17 @@ use crate::{
 /// `settings ...`
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Lists the settings with type, range, default, engines and scenarios
+    /// List the settings with type, range, default, engines and scenarios
     List(List),
 }
 
 /// Flags of `settings list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// Only the settings that this engine accepts: null, tract, tensorrt or sim
+    /// List only the settings that this engine accepts: null, tract, tensorrt or sim
     #[arg(long)]
     engine: Option<EngineKind>,
-    /// Only the settings that act in this scenario
+    /// List only the settings that apply in this scenario
     #[arg(long)]
     scenario: Option<Scenario>,
 }
@@ -73,8 +73,8 @@ fn range(value_type: &ValueType) -> Value {
     match value_type {
         ValueType::Integer { min, max, .. } => json!({ "min": min, "max": max }),
         ValueType::Number { min, max, .. } => json!({ "min": min, "max": max }),
-        ValueType::Boolean => json!({ "words": ["true", "false"] }),
-        ValueType::Word(words) => json!({ "words": words }),
+        ValueType::Boolean => json!({ "values": ["true", "false"] }),
+        ValueType::Word(words) => json!({ "values": words }),
         ValueType::Text(form) => json!({ "form": form }),
     }
 }

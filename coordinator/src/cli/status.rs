@@ -170,7 +170,7 @@ fn attention(
     }
     if status.disk.free_bytes < status.disk.kept_free_bytes {
         found.push(format!(
-            "only {} of the disk are free, so no log is accepted: make room, or {}",
+            "disk full ({} free): logs are not accepted: make room, or {}",
             wording::bytes(status.disk.free_bytes),
             context.command("runs prune --older-than 30d")
         ));
@@ -224,7 +224,7 @@ fn attention(
     }
     for row in rows.iter().filter(|row| row.duplicated) {
         found.push(format!(
-            "two agents use the identity of {}: nothing is accepted from either",
+            "two agents use the identity of {}: messages of both are ignored",
             row.name
         ));
     }
@@ -261,8 +261,7 @@ fn unknown_runs(device: &str, runs: &[RunId]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "{device} holds {} that this workspace does not know ({}{more}), as after a restore of an older copy: copy \
-         runs/ID/spec.json from the device's state directory into the workspace, and run `regatta runs rebuild`",
+        "{device} has {} that this workspace does not know ({}{more}), as happens when an older copy was restored: copy runs/ID/spec.json from the device's state directory into the workspace, and run `regatta runs rebuild`",
         wording::count_of_runs(runs.len()),
         named.join(", ")
     )

@@ -16,7 +16,7 @@ use regatta_lab_store::workspace::Workspace;
 /// `system ...`
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Lists the systems with their boards and benchmarks
+    /// List the systems with their boards and benchmarks
     List,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct TargetDevices {
     /// Devices by name or id, comma separated, or `all` [default: the only device]
     #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
     device: Vec<String>,
-    /// Devices with one of these labels, comma separated, see `device label`
+    /// Devices with one of these labels, comma separated (see `device label`)
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     device_label: Vec<String>,
 }

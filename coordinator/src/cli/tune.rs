@@ -16,14 +16,14 @@ use regatta_lab_runs::{NO_SYSTEM, Words};
 #[command(after_help = "\
 Example:
   regatta tune --device boat-1 --benchmark resnet50 --scenario Offline --engine tensorrt --time 2h
-      writes runs/ID/files/tuned.toml; `regatta run --system runs/ID/files/tuned.toml` uses what was found")]
+      write runs/ID/files/tuned.toml; `regatta run --system runs/ID/files/tuned.toml` uses the settings that it found")]
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
     /// The engine: tract, tensorrt or sim
     #[arg(long, default_value = "tract")]
     engine: EngineKind,
-    /// How long each device searches, for each scenario
+    /// How long each device searches for the best settings of each scenario
     #[arg(long, value_name = "T", default_value = TUNING_TIME)]
     time: HumanDuration,
 }

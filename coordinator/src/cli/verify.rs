@@ -28,10 +28,10 @@ struct Document {
 /// Flags of `runs verify`.
 #[derive(Debug, clap::Args)]
 pub(super) struct VerifyArgs {
-    /// Ids, `last`, or directories that `runs export` made; every recorded run when none is named
+    /// Run ids, `last`, or directories that `runs export` wrote [default: every recorded run]
     #[arg(value_name = "RUN|DIR")]
     runs: Vec<String>,
-    /// The device that must have signed them: its id, or in a workspace its name
+    /// The device that must have signed the runs: its id or, in a workspace, its name
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
 }
@@ -140,8 +140,7 @@ fn text(documents: &[Document]) -> String {
             ));
             if Path::new(subject).is_dir() {
                 lines.push(format!(
-                    "  not signed: {}, which agrees with what is signed; `regatta device list` of the lab shows whether the device is one of \
-                     its own, and --device requires it",
+                    "  not signed: {}, which agrees with what is signed; `regatta device list` of the lab shows whether the device belongs to the lab, and --device requires that",
                     verification.unsigned.join(", ")
                 ));
             }

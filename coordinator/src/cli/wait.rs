@@ -24,10 +24,10 @@ use regatta_lab_views::wording::run_text;
 /// Flags that decide whether a command waits for what it requested.
 #[derive(Debug, clap::Args)]
 pub(super) struct WaitFlags {
-    /// Wait until all have ended (the default)
+    /// Wait until all runs have ended (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
-    /// Return at once
+    /// Return immediately
     #[arg(long)]
     pub(super) no_wait: bool,
 }
@@ -148,7 +148,7 @@ impl Wait<'_> {
     }
 
     fn interrupted(&self, open: &[RunId], interrupts: &Interrupts) -> Failure {
-        let goes_on = format!("interrupted: {}", count(open, "goes on", "go on"));
+        let goes_on = format!("interrupted: {}", count(open, "continues", "continue"));
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Failure::interrupted(goes_on).hint(self.next(open));
         }
@@ -156,7 +156,7 @@ impl Wait<'_> {
         let next = self.next(open).replace('\n', "\n  ");
         tell(&format!(
             "\n{}\n  {next}\nCtrl-C again within {seconds} s to abort",
-            count(open, "goes on", "go on")
+            count(open, "continues", "continue")
         ));
         let leave = || Failure::interrupted(&goes_on);
         if !interrupts.wait_for(2, SECOND_INTERRUPT) || !is_confirmed(&count(open, "", ""), interrupts) {
@@ -199,7 +199,7 @@ fn is_confirmed(runs: &str, interrupts: &Interrupts) -> bool {
     false
 }
 
-/// Returns a number of runs with its verb, such as `2 runs go on`.
+/// Returns a number of runs with its verb, such as `2 runs continue`.
 fn count(runs: &[RunId], one: &str, several: &str) -> String {
     match runs.len() {
         1 => format!("1 run {one}"),

@@ -34,7 +34,7 @@ impl Security {
     pub(super) fn of(workspace: &Workspace, store: &Store) -> anyhow::Result<Self> {
         let config = workspace.config();
         let keys = if config.tls {
-            let keys = Keys::load(&workspace.keys()).context("the lab has no keys to speak TLS with")?;
+            let keys = Keys::load(&workspace.keys()).context("cannot load the TLS keys of this workspace")?;
             Some(Arc::new(keys))
         } else {
             None

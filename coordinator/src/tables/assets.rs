@@ -7,7 +7,7 @@ use regatta_lab_views::wording;
 /// Formats assets, one line each.
 pub(crate) fn assets(rows: &[AssetRow]) -> String {
     if rows.is_empty() {
-        return "no assets: devices find everything in their own scratch directories".to_owned();
+        return "no assets yet: `regatta asset add --benchmark NAME` adds those of a benchmark".to_owned();
     }
     let lines = rows.iter().map(|row| {
         [

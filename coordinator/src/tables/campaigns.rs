@@ -88,16 +88,13 @@ fn run_time(time: &RunEstimate) -> String {
 
 fn plan_time(estimate: &PlanEstimate) -> Vec<String> {
     let mut lines = vec![format!(
-        "takes at least {}, with all devices at work; preparation, delivery and retries come on top",
+        "takes at least {}, with all devices at work, plus preparation, delivery and retries",
         rough_duration(estimate.least_seconds)
     )];
     let bases: Vec<String> = [
         (estimate.cells_by_past_runs, "by past runs on these devices"),
         (estimate.cells_by_settings, "by their shortest duration"),
-        (
-            estimate.cells_without_basis,
-            "not counted, because nothing is known",
-        ),
+        (estimate.cells_without_basis, "without an estimate yet"),
     ]
     .into_iter()
     .filter(|(cells, _)| *cells > 0)

@@ -115,7 +115,7 @@ mod tests {
     fn rows_fit_80_columns_in_two_lines() {
         let rows = [
             row("orin-1", 1.031, "worse by 3.1 %"),
-            row("orin-nano-2", 1.012, "cannot tell: 12 more pairs would"),
+            row("orin-nano-2", 1.012, "undecided: about 12 more pairs needed"),
         ];
         let printed = two_lines_each(&rows);
         // The verdict wraps: its longest part has 21 columns.

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_that_was_set_is_a_short_table() {
+    fn applied_device_state_is_shown_as_a_short_table() {
         let proof = StateProof {
             set: vec![ControlProof {
                 control: "gpu-min".to_owned(),

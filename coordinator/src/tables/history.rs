@@ -3,11 +3,11 @@
 use regatta_text::escape;
 
 use super::{plain, sparkline::sparkline};
-use regatta_lab_store::Metric;
 use regatta_lab_views::{
     comparisons::{History, HistoryChange, HistoryReport},
     wording::{self, figure},
 };
+use regatta_types::documents::Metric;
 
 /// The figures that a line shows as bars.
 const SHOWN_FIGURES: usize = 12;

@@ -32,7 +32,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     let mut table = table(["scenario", "mode", "state", "result", "samples", "hashes"]);
     for (row, comparison) in rows {
         let outcome = row.outcome.clone().unwrap_or_default();
-        let samples = outcome.samples.map(|samples| samples.to_string());
+        let samples = outcome.judgement.samples.map(|samples| samples.to_string());
         table.add_row([
             cell(row.scenario),
             cell(mode(row)),

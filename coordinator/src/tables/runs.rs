@@ -154,7 +154,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         let loaded = outcome.loaded_engine.as_deref().map(escape);
         lines.extend(loaded.map(|engine| format!("loaded     {engine}")));
         // Without a start, LoadGen did not run.
-        let measured = spec.task.is_measurement() && outcome.timing.is_some();
+        let measured = spec.task.is_measurement() && outcome.judgement.timing.is_some();
         let agent = outcome.window.as_ref().filter(|_| measured).map(wording::window);
         lines.extend(agent.map(|agent| format!("agent      {agent} while LoadGen ran")));
     }

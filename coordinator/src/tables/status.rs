@@ -162,7 +162,7 @@ pub(super) fn status_at(lab: &LabStatus, now: Timestamp) -> String {
         let mut text = format!("lab until {}", wording::day(end));
         if let Some((end, name)) = certificates.min() {
             text.push_str(&format!(
-                ", first device ({}) until {}",
+                "; next to expire: {} on {}",
                 escape(name),
                 wording::day(end)
             ));

@@ -1,5 +1,6 @@
 //! Tests of the tables as users see them.
 
+use regatta_types::documents::Judgement;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -17,8 +18,9 @@ use super::{
     runs::{a_line_each, two_lines_each},
 };
 use regatta_lab_runs::Request;
-use regatta_lab_store::{DeviceRow, HealthRow, Metric, RunOutcome, RunRow, RunTiming, workspace::Workspace};
+use regatta_lab_store::{DeviceRow, HealthRow, RunOutcome, RunRow, workspace::Workspace};
 use regatta_lab_views::wording::{run_text, why_not};
+use regatta_types::documents::{Metric, RunTiming};
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
     let catalogue = Catalogue::read(None).unwrap();
@@ -88,6 +90,10 @@ fn some_runs() -> Vec<RunRow> {
         ..RunOutcome::default()
     };
     let accuracy = RunOutcome {
+        judgement: Judgement {
+            samples: Some(597),
+            ..Judgement::default()
+        },
         accuracy: Some(AccuracyResult {
             metric: "top1".to_owned(),
             value: 98.994_974,
@@ -99,26 +105,31 @@ fn some_runs() -> Vec<RunRow> {
             classes: Vec::new(),
             further: Vec::new(),
         }),
-        samples: Some(597),
         ..complete()
     };
     let valid = RunOutcome {
-        valid: Some(true),
-        metric: metric("90.0th percentile latency", 125_123.0, "ns"),
-        judged: metric("Early stopping 90.0th percentile estimate", 131_007.0, "ns"),
-        timing: Some(RunTiming {
-            started: "2026-11-21T23:59:58.5Z".to_owned(),
-            synchronised: Some(true),
-            duration_ns: Some(60_004_000_000),
-        }),
-        samples: Some(16_386),
+        judgement: Judgement {
+            valid: Some(true),
+            metric: metric("90.0th percentile latency", 125_123.0, "ns"),
+            figure: metric("Early stopping 90.0th percentile estimate", 131_007.0, "ns"),
+            timing: Some(RunTiming {
+                started: "2026-11-21T23:59:58.5Z".to_owned(),
+                synchronised: Some(true),
+                duration_ns: Some(60_004_000_000),
+            }),
+            samples: Some(16_386),
+            ..Judgement::default()
+        },
         ..complete()
     };
     let invalid = RunOutcome {
-        valid: Some(false),
-        reasons: vec!["Reduce target QPS to improve latency.".to_owned()],
-        metric: metric("Completed samples per second", 856.23, "samples/s"),
-        judged: metric("Completed samples per second", 856.23, "samples/s"),
+        judgement: Judgement {
+            valid: Some(false),
+            reasons: vec!["Reduce target QPS to improve latency.".to_owned()],
+            metric: metric("Completed samples per second", 856.23, "samples/s"),
+            figure: metric("Completed samples per second", 856.23, "samples/s"),
+            ..Judgement::default()
+        },
         ..complete()
     };
     vec![
@@ -179,7 +190,7 @@ fn the_quickstarts_table() {
 }
 
 #[test]
-fn a_list_of_runs_and_why_some_are_no_good() {
+fn run_list_shows_why_runs_are_not_usable() {
     let rows = some_runs();
     let reasons: Vec<_> = rows[2..4].iter().map(why_not).collect();
     insta::assert_snapshot!(format!(
@@ -251,7 +262,7 @@ fn a_line_says_what_a_run_is_and_what_its_figure_is_worth() {
         row
     };
     let mut unestimated = rows[1].clone();
-    unestimated.outcome.as_mut().unwrap().judged = None;
+    unestimated.outcome.as_mut().unwrap().judgement.figure = None;
     let mut lines: Vec<String> = rows.iter().map(line).collect();
     lines.push(line(&simulated(EngineKind::Sim)));
     lines.push(line(&simulated(EngineKind::Tensorrt)));
@@ -263,7 +274,7 @@ fn a_line_says_what_a_run_is_and_what_its_figure_is_worth() {
 fn a_headline_without_the_judged_figure_says_that_it_is_not_judged() {
     let figure = |index: usize| {
         let mut row = some_runs().remove(index);
-        row.outcome.as_mut().unwrap().judged = None;
+        row.outcome.as_mut().unwrap().judgement.figure = None;
         run_text::figure(&row).unwrap()
     };
     assert_eq!(figure(1), "0.1251 ms (90.0th percentile)");
@@ -367,7 +378,8 @@ fn markers_follow_from_the_documents() {
     assert_eq!(words(few_answers), "not a result");
     // The device's own reasons count too.
     let state = |row: &mut RunRow| {
-        row.outcome.as_mut().unwrap().not_a_measurement = vec!["the state was not reached".to_owned()];
+        row.outcome.as_mut().unwrap().judgement.not_a_measurement =
+            vec!["the state was not reached".to_owned()];
     };
     assert_eq!(words(state), "not a result");
     assert_eq!(

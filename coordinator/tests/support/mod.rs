@@ -17,22 +17,20 @@ pub mod delivering;
 pub mod device;
 pub mod page_client;
 
+use regatta_random::SplitMix64;
 pub use regatta_test_support::{eventually, free_port, mosquitto};
 
 /// A small generator, so that a failing test can be repeated by its seed.
-pub struct Dice(u64);
+pub struct Dice(SplitMix64);
 
 impl Dice {
     pub fn new(seed: u64) -> Self {
-        Self(seed | 1)
+        Self(SplitMix64::new(seed))
     }
 
-    /// A number below `bound` (xorshift64*).
+    /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
+        self.0.below(bound)
     }
 
     /// True once in `of` throws.
@@ -41,6 +39,6 @@ impl Dice {
     }
 
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
-        (0..length).map(|_| self.below(256) as u8).collect()
+        self.0.bytes(length)
     }
 }

@@ -131,7 +131,7 @@ pub enum SpeechScoreError {
     },
     /// A response has a part of a symbol.
     #[error(
-        "the response in entry {entry} (sample {index}) has {bytes} bytes, no whole number of symbols; hint: --dtype byte or int64"
+        "the response in entry {entry} (sample {index}) has {bytes} bytes, which is not a multiple of a symbol's size; hint: --dtype byte or int64"
     )]
     Length {
         /// The entry's number.

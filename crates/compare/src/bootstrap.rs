@@ -1,6 +1,8 @@
 //! The bootstrap interval of a median. It is printed beside the exact interval and decides nothing, because it covers the median too
 //! rarely with few values (docs/decisions/0090).
 
+use regatta_random::SplitMix64;
+
 use crate::robust::{median, median_of_sorted, sorted};
 
 /// How often the values are drawn again.
@@ -16,13 +18,13 @@ pub fn bootstrap_interval(strata: &[&[f64]]) -> Option<[f64; 2]> {
         return None;
     }
     let strata: Vec<Vec<f64>> = strata.iter().map(|stratum| sorted(stratum)).collect();
-    let mut random = SplitMix(SEED);
+    let mut random = SplitMix64::new(SEED);
     let mut medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             let drawn = strata.iter().flat_map(|stratum| {
                 let draws: Vec<f64> = stratum
                     .iter()
-                    .map(|_| stratum[random.below(stratum.len())])
+                    .map(|_| stratum[random.below(stratum.len() as u64) as usize])
                     .collect();
                 draws
             });
@@ -32,23 +34,4 @@ pub fn bootstrap_interval(strata: &[&[f64]]) -> Option<[f64; 2]> {
     medians.sort_unstable_by(f64::total_cmp);
     debug_assert!(!median_of_sorted(&medians).is_nan());
     Some([medians[RESAMPLES / 40 - 1], medians[RESAMPLES - RESAMPLES / 40]])
-}
-
-/// `SplitMix64` (Steele, Lea and Flood 2014).
-#[derive(Debug)]
-pub(crate) struct SplitMix(pub(crate) u64);
-
-impl SplitMix {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number below `limit`, which is not 0.
-    fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.next()) * limit as u128) >> 64) as usize
-    }
 }

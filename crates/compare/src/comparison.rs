@@ -27,7 +27,7 @@ pub enum Verdict {
     /// The whole interval is within the floor.
     Same,
     /// The pairs decide nothing.
-    CannotTell(MorePairs),
+    Undecided(MorePairs),
 }
 
 /// How many more pairs would decide.
@@ -90,7 +90,7 @@ fn verdict(
     floor: f64,
 ) -> Verdict {
     let Some([low, high]) = interval else {
-        return Verdict::CannotTell(MorePairs::AtLeast(MIN_PAIRS - all.len()));
+        return Verdict::Undecided(MorePairs::AtLeast(MIN_PAIRS - all.len()));
     };
     if middle.abs() > floor && (low > 0.0 || high < 0.0) {
         return if (middle > 0.0) == (direction == Direction::Larger) {
@@ -105,7 +105,7 @@ fn verdict(
     let deviation = pair_deviation(all);
     let needed = pairs_for_effect(middle, deviation, floor, all.len())
         .or_else(|| pairs_for_sameness(middle, deviation, floor, all.len()));
-    Verdict::CannotTell(needed.map_or(MorePairs::TooMany, |needed| MorePairs::Enough(needed - all.len())))
+    Verdict::Undecided(needed.map_or(MorePairs::TooMany, |needed| MorePairs::Enough(needed - all.len())))
 }
 
 impl Verdict {
@@ -116,7 +116,7 @@ impl Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::Same => "same",
-            Self::CannotTell(_) => "cannot tell",
+            Self::Undecided(_) => "undecided",
         }
     }
 }
@@ -147,16 +147,16 @@ mod tests {
         let beyond_in_part = [0.004, 0.02, 0.008, 0.009, 0.012, 0.006];
         assert!(matches!(
             judged(&beyond_in_part, Direction::Smaller),
-            Verdict::CannotTell(MorePairs::Enough(_) | MorePairs::TooMany)
+            Verdict::Undecided(MorePairs::Enough(_) | MorePairs::TooMany)
         ));
         let with_both_signs = [0.05, 0.04, 0.06, 0.05, 0.05, -0.01];
         assert!(matches!(
             judged(&with_both_signs, Direction::Smaller),
-            Verdict::CannotTell(MorePairs::Enough(_))
+            Verdict::Undecided(MorePairs::Enough(_))
         ));
         assert_eq!(
             judged(&[0.5], Direction::Smaller),
-            Verdict::CannotTell(MorePairs::AtLeast(5))
+            Verdict::Undecided(MorePairs::AtLeast(5))
         );
         assert_eq!(compare(&[], Direction::Smaller, AaFloor::measured(&[])), None);
     }
@@ -192,8 +192,8 @@ mod tests {
                 Verdict::Better => prop_assert!(low > 1.0 && found.ratio > 1.01),
                 Verdict::Worse => prop_assert!(high < 1.0 && found.ratio < 1.0 / 1.01),
                 Verdict::Same => prop_assert!(low > 1.0 / 1.01 && high < 1.01),
-                Verdict::CannotTell(MorePairs::Enough(more)) => prop_assert!(more > 0),
-                Verdict::CannotTell(_) => {}
+                Verdict::Undecided(MorePairs::Enough(more)) => prop_assert!(more > 0),
+                Verdict::Undecided(_) => {}
             }
         }
     }

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_outlier_moves_neither_median_nor_deviation() {
+    fn median_and_deviation_ignore_one_outlier() {
         let values = [1.0, 2.0, 3.0, 4.0, 1e9];
         assert_eq!((median(&values), mad(&values)), (3.0, 1.0));
         assert_eq!(median(&[1.0, 2.0]), 1.5);

@@ -1,10 +1,10 @@
 //! Checks of the promises by simulation: A/A experiments, planned effects, the coverage of both intervals, and what more pairs decide.
 //! Every experiment is seeded, so that its figures are the same each time.
 
+use regatta_random::SplitMix64;
+
 use crate::{
-    AaFloor, Direction, MIN_PAIRS, MorePairs, Verdict,
-    bootstrap::SplitMix,
-    bootstrap_interval,
+    AaFloor, Direction, MIN_PAIRS, MorePairs, Verdict, bootstrap_interval,
     comparison::judge,
     median_interval,
     pairing::{Side, pair},
@@ -14,11 +14,11 @@ use crate::{
 const EXPERIMENTS: usize = 200;
 
 /// Standard normal values by Box and Muller.
-struct Normal(SplitMix);
+struct Normal(SplitMix64);
 
 impl Normal {
     fn uniform(&mut self) -> f64 {
-        ((self.0.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        ((self.0.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     fn next(&mut self) -> f64 {
@@ -112,7 +112,7 @@ fn share(count: usize, mut is: impl FnMut() -> bool) -> f64 {
 fn at_most_5_percent_of_200_experiments_without_a_difference_are_called_different() {
     for of in DISTURBANCES {
         for pairs in [6, 20, 50] {
-            let mut normal = Normal(SplitMix(pairs as u64));
+            let mut normal = Normal(SplitMix64::new(pairs as u64));
             let different = share(EXPERIMENTS, || {
                 let found = verdict(&experiment(pairs, 0.0, of, &mut normal));
                 matches!(found, Verdict::Better | Verdict::Worse)
@@ -142,7 +142,7 @@ fn at_least_95_percent_of_effects_of_3_percent_are_found_with_the_planned_pairs(
         // A pair has the noise of two runs.
         let deviation = of.noise * 2.0_f64.sqrt();
         let pairs = pairs_for_effect(effect, deviation, AaFloor::measured(&[]).log(), 0).unwrap();
-        let mut normal = Normal(SplitMix(7));
+        let mut normal = Normal(SplitMix64::new(7));
         let found = share(EXPERIMENTS, || {
             verdict(&experiment(pairs, effect, of, &mut normal)) == Verdict::Worse
         });
@@ -170,7 +170,7 @@ fn the_exact_interval_covers_the_median_and_the_bootstrap_too_rarely() {
     let mut least_bootstrap: f64 = 1.0;
     for (name, draw) in shapes {
         for n in [3, 6, 9, 20] {
-            let mut normal = Normal(SplitMix(11));
+            let mut normal = Normal(SplitMix64::new(11));
             let (mut exact, mut bootstrap) = (0, 0);
             const COUNT: usize = 300;
             for _ in 0..COUNT {
@@ -198,15 +198,15 @@ fn the_exact_interval_covers_the_median_and_the_bootstrap_too_rarely() {
 
 #[test]
 fn the_pairs_that_a_verdict_requests_mostly_decide() {
-    let mut normal = Normal(SplitMix(3));
+    let mut normal = Normal(SplitMix64::new(3));
     let (mut requested, mut decided) = (0, 0);
     for effect in [0.0, 0.02, 0.03, 0.05] {
         for _ in 0..EXPERIMENTS {
             let mut log_ratios = experiment(8, effect, QUIET, &mut normal);
-            if let Verdict::CannotTell(MorePairs::Enough(more)) = verdict(&log_ratios) {
+            if let Verdict::Undecided(MorePairs::Enough(more)) = verdict(&log_ratios) {
                 requested += 1;
                 log_ratios.extend(experiment(more, effect, QUIET, &mut normal));
-                decided += usize::from(!matches!(verdict(&log_ratios), Verdict::CannotTell(_)));
+                decided += usize::from(!matches!(verdict(&log_ratios), Verdict::Undecided(_)));
             }
         }
     }

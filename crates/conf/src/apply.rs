@@ -328,5 +328,5 @@ fn why_ineffective(full_key: &str, kind: ConfKind) -> Option<&'static str> {
         return (kind != ConfKind::Mlperf).then_some("has no effect: LoadGen reads it from mlperf.conf only");
     }
     (kind == ConfKind::Audit && model != "*")
-        .then_some("has no effect: in audit.config LoadGen looks at model * only")
+        .then_some("has no effect: in audit.config LoadGen reads only model *")
 }

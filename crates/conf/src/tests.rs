@@ -189,7 +189,7 @@ fn unknown_keys_and_scenarios_are_reported() {
 
 /// Values that LoadGen would read as different ones: -1 as 2^64 - 1, `nan` as 0, 2 as a flag that is not set.
 #[test]
-fn values_that_loadgen_would_take_for_others_are_refused_where_they_stand() {
+fn values_that_loadgen_would_misread_are_refused_with_line() {
     let count = "must be an integer from 0 to 18446744073709551615";
     for (line, reported) in [
         ("*.*.min_duration = -1", count),
@@ -225,7 +225,7 @@ fn values_that_loadgen_would_take_for_others_are_refused_where_they_stand() {
 }
 
 #[test]
-fn bad_values_for_other_models_stand_in_nobodys_way() {
+fn invalid_values_for_other_models_are_ignored() {
     let got = settings(Scenario::Server, "m", ConfKind::User, "other.*.min_duration = -1");
     assert_eq!(got.min_duration_ms, 10_000);
 }

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_gets_its_full_path() {
+    fn setting_without_prefix_gets_its_full_key() {
         let full = |key: &str| full_user_key(key, "wan-2.2-t2v-a14b", Scenario::Offline).unwrap();
         assert_eq!(full("target_qps"), "wan-2.2-t2v-a14b.Offline.target_qps");
         assert_eq!(

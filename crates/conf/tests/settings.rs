@@ -84,7 +84,7 @@ fn every_bound_is_reported_with_key_value_and_hint() {
 }
 
 #[test]
-fn what_mlperf_asks_for_is_within_the_bounds() {
+fn mlperf_settings_are_within_the_bounds() {
     for (scenario, lines) in [
         (
             Scenario::Offline,

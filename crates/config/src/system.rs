@@ -221,7 +221,7 @@ impl SystemRun {
         before
             .iter()
             .find(same)
-            .map(|_| format!("is in the file a second time, for the engine {}", self.engine))
+            .map(|_| format!("duplicate entry for engine {}", self.engine))
     }
 }
 

@@ -65,7 +65,7 @@ fn several() -> impl Strategy<Value = (EngineKind, BTreeMap<String, String>)> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_as_the_same_settings((engine, values) in several()) {
+    fn written_settings_read_back_equal((engine, values) in several()) {
         let settings = EngineSettings::read(engine, &values).unwrap();
         let texts = settings.texts();
         prop_assert!(texts.keys().eq(values.keys()), "{values:?} {texts:?}");
@@ -150,7 +150,7 @@ fn a_value_out_of_range_is_refused_by_every_setting_with_a_range() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_setting_values_are_refused_by_name() {
     let refused = |engine, name: &str, value: &str| {
         let values = BTreeMap::from([(name.to_owned(), value.to_owned())]);
         EngineSettings::read(engine, &values).unwrap_err().to_string()

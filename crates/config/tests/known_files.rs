@@ -93,7 +93,7 @@ fn benchmarks_agree_with_themselves() {
         for key in benchmark.mlperf_conf.keys().chain(benchmark.user_conf.keys()) {
             let parts: Vec<&str> = key.split('.').collect();
             let [model, scenario, _] = parts[..] else {
-                panic!("{name}: {key} is no model.scenario.key")
+                panic!("{name}: {key} is not a model.scenario.key")
             };
             assert!(model == benchmark.loadgen_model || model == "*", "{name}: {key}");
             assert!(

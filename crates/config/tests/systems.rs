@@ -208,7 +208,7 @@ fn every_file_has_both_states_of_the_board_for_all_that_it_has() {
 const MIN: &str = "schema = 1\nname = 'x'\ntitle = 'X'\n";
 
 #[test]
-fn what_is_no_systems_file_is_refused_with_its_place() {
+fn invalid_systems_files_are_refused_with_line() {
     let run = "[[run]]\nbenchmark = 'resnet50'\nscenario = 'Offline'\nsource = { round = 'v3.0', submitter = 'NVIDIA' }\n";
     for (text, expected) in [
         ("schema = 9\nname = 'x'\ntitle = 'X'\n".to_owned(), "schema 9"),

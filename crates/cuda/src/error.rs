@@ -14,7 +14,7 @@ pub enum DriverOpenError {
         reason: String,
     },
     /// The library lacks functions of CUDA 11.4.
-    #[error("the CUDA driver {} is older than CUDA 11.4: it lacks {}", path.display(), missing.join(", "))]
+    #[error("the CUDA driver {} is older than CUDA 11.4: it has no {}", path.display(), missing.join(", "))]
     MissingFunctions {
         /// The library's path.
         path: PathBuf,

@@ -298,7 +298,7 @@ fn an_unusable_driver_gives_one_clear_error() {
     let old = compile(&fake.directory, "old.so", &["-DFAKE_WITHOUT_GRAPHS"]);
     let old = Driver::open_file(&old).map(drop).unwrap_err().to_string();
     assert!(
-        old.ends_with("is older than CUDA 11.4: it lacks cuGraphLaunch"),
+        old.ends_with("is older than CUDA 11.4: it has no cuGraphLaunch"),
         "{old}"
     );
 }

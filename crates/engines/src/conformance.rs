@@ -22,23 +22,12 @@ mod transducer;
 mod volumes;
 mod windows;
 
-use regatta_loadgen::sut::{QuerySample, ResponseId};
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::documents::EngineKind;
 
 #[cfg(not(feature = "tract"))]
 use crate::subjects::Subject;
 use crate::{Answers, Batch, Engine, Input, subjects::subjects};
-
-fn samples(indices: &[usize]) -> Vec<QuerySample> {
-    indices
-        .iter()
-        .map(|&index| QuerySample {
-            id: ResponseId(index as u64),
-            index,
-        })
-        .collect()
-}
 
 fn expected(kind: EngineKind, index: usize) -> Vec<u8> {
     if kind.computes() {
@@ -54,11 +43,10 @@ fn answers(engine: &mut dyn Engine, indices: &[usize]) -> Vec<Vec<u8>> {
 }
 
 fn answers_to(engine: &mut dyn Engine, indices: &[usize], data: &dyn Fn(usize) -> Vec<u8>) -> Vec<Vec<u8>> {
-    let samples = samples(indices);
     let arena: Vec<u8> = indices.iter().flat_map(|&index| data(index)).collect();
     let mut together = Answers::default();
     let contiguous = Batch {
-        samples: &samples,
+        samples: indices,
         input: Input::Contiguous(&arena),
     };
     engine.infer(&contiguous, &mut together).unwrap();
@@ -67,7 +55,7 @@ fn answers_to(engine: &mut dyn Engine, indices: &[usize], data: &dyn Fn(usize) -
     let slots: Vec<usize> = (0..indices.len()).rev().collect();
     let mut apart = Answers::default();
     let scattered = Batch {
-        samples: &samples,
+        samples: indices,
         input: Input::Scattered {
             arena: &reversed,
             slots: &slots,

@@ -1,4 +1,4 @@
-//! The interface between engines and the harness: a description, and answers to batches. [`super::load`] loads engines.
+//! The interface between engines and the harness: a description, and answers to batches. [`super::load()`] loads engines.
 
 use std::{fmt, sync::Arc};
 

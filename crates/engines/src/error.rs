@@ -4,20 +4,22 @@ use std::{error::Error, io, path::PathBuf};
 
 use regatta_types::documents::EngineKind;
 
-use super::tensorrt::BuildCommand;
+use super::MissingEngine;
 
 /// Why an engine cannot be loaded or cannot compute.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// This build does not contain the engine.
-    #[cfg(not(feature = "tract"))]
-    #[error("this build has no {engine} engine; it has {instead}")]
+    #[error("this build has no {engine} engine; it has {built_in}")]
     NotBuiltIn {
         /// The requested engine.
         engine: EngineKind,
         /// The engines of this build.
-        instead: &'static str,
+        built_in: String,
     },
+    /// The settings name something that this machine does not have.
+    #[error(transparent)]
+    Settings(Box<dyn Error + Send + Sync>),
     /// No engine computes such responses.
     #[error(
         "no engine computes the responses of benchmark {benchmark} yet; null and sim run without a model"
@@ -60,17 +62,18 @@ pub enum EngineError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// No built engine is suitable for the run.
-    #[error("the {engine} engine finds no engine in {}: {reason}; hint: {command}", cache.display())]
-    NoPlan {
+    #[error("the {engine} engine finds no engine in {}: {reason}", missing.cache.display())]
+    NotBuilt {
         /// The engine.
         engine: EngineKind,
-        /// The cache that was searched.
-        cache: PathBuf,
-        /// Why no engine in it is suitable.
+        /// Why no engine in the cache is suitable.
         reason: String,
-        /// The command that builds a suitable engine.
-        command: BuildCommand,
+        /// The engine that would be.
+        missing: Box<MissingEngine>,
     },
+    /// A missing engine cannot be built.
+    #[error(transparent)]
+    Build(Box<dyn Error + Send + Sync>),
     /// The model file cannot be read.
     #[error("the model {} cannot be read; hint: put it there, or name its scratch directory with --scratch", file.display())]
     ModelUnreadable {

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use half::f16;
-use regatta_loadgen::sut::QuerySample;
 
 use super::EngineError;
 
@@ -14,8 +13,8 @@ const PADDING_LOGIT: f32 = -10_000.0;
 /// Samples to compute together.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// The samples.
-    pub samples: &'a [QuerySample],
+    /// The index of each sample in the dataset.
+    pub samples: &'a [usize],
     /// Their data.
     pub input: Input<'a>,
 }

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use regatta_loadgen::sut::{QuerySample, ResponseId};
-
 use super::{
     Answers, Batch, Description, Engine, EngineError, Input, LoadRequest, Loaded,
     network::{FLOAT, KeptUpdate, Network, NetworkLayout},
@@ -11,12 +9,12 @@ use super::{
 };
 
 /// Loads networks whose inputs are in host memory.
-pub(super) struct HostNetworks<F> {
+pub(super) struct HostNetworks<'a> {
     /// Loads the engines of one network.
-    pub(super) load: F,
+    pub(super) load: &'a dyn Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>,
 }
 
-impl<F: Fn(&LoadRequest<'_>) -> Result<Loaded, EngineError>> NetworkSource for HostNetworks<F> {
+impl NetworkSource for HostNetworks<'_> {
     type Network = HostNetwork;
 
     fn load(
@@ -45,8 +43,8 @@ pub(super) struct HostNetwork {
     written: Vec<Range<usize>>,
     kept: Vec<KeptBytes>,
     inputs: Vec<u8>,
-    /// As many samples as a batch can have. The engine does not read them.
-    samples: Vec<QuerySample>,
+    /// The most streams in a batch of the engine.
+    batch: usize,
     outputs: Answers,
     /// For each stream, the number of its output in the last computation.
     places: Vec<usize>,
@@ -108,12 +106,8 @@ impl HostNetwork {
             }
         });
         let kept = kept.collect();
-        let blank = QuerySample {
-            id: ResponseId(0),
-            index: 0,
-        };
         Self {
-            samples: vec![blank; engine.max_batch().min(streams)],
+            batch: engine.max_batch().min(streams),
             engine,
             written,
             kept,
@@ -132,12 +126,13 @@ impl HostNetwork {
 
     fn infer(&mut self, streams: &[usize]) -> Result<(), EngineError> {
         self.outputs.clear();
-        for slots in streams.chunks(self.samples.len()) {
+        for streams in streams.chunks(self.batch) {
+            // The inputs of a stream are a sample, and its number is the sample's index and place.
             let batch = Batch {
-                samples: &self.samples[..slots.len()],
+                samples: streams,
                 input: Input::Scattered {
                     arena: &self.inputs,
-                    slots,
+                    slots: streams,
                 },
             };
             self.engine.infer(&batch, &mut self.outputs)?;

@@ -2,15 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use regatta_types::{benchmark::Benchmark, documents::EngineKind};
+use regatta_types::benchmark::Benchmark;
 
-use super::{SequenceBuckets, sim::SimModel, tensorrt::EngineRequest};
+use super::SequenceBuckets;
 
 /// A request to load engines.
 #[derive(Debug)]
 pub struct LoadRequest<'a> {
-    /// The kind of engine.
-    pub kind: EngineKind,
     /// The benchmark. The model's input must match its samples.
     pub benchmark: &'a Benchmark,
     /// The model file.
@@ -30,8 +28,4 @@ pub struct LoadRequest<'a> {
     pub takes_any_batch: bool,
     /// Number of engines for the model, at least 1.
     pub streams: usize,
-    /// The modelled accelerator, only used by `sim`.
-    pub sim: &'a SimModel,
-    /// The request to TensorRT, only used by `tensorrt`.
-    pub tensorrt: &'a EngineRequest,
 }

@@ -18,7 +18,7 @@ pub(super) trait NetworkSource {
     /// model, which this one must serve too; `None` for the first network.
     ///
     /// # Errors
-    /// [`EngineError`] as that of [`super::load`].
+    /// [`EngineError`] as that of [`super::load()`].
     fn load(
         &self,
         request: &LoadRequest<'_>,
@@ -106,7 +106,7 @@ impl<S: NetworkSource> NetworkLoader<'_, S> {
             .filter(|bytes| *bytes > 0 && bytes.is_multiple_of(steps * FLOAT));
         let bytes = whole.ok_or_else(|| {
             self.unfit(format!(
-                "the result of its {what} is no float32 of {steps} steps, or its states do not follow it"
+                "the result of its {what} is not float32 with {steps} steps, or is not followed by its states"
             ))
         })?;
         networks.iter_mut().for_each(|network| network.reserve(bytes));

@@ -1,7 +1,5 @@
 //! The lengths at which an engine computes sequences, and which of them each sample takes. Reads no samples.
 
-use regatta_loadgen::sut::{QuerySample, QuerySampleIndex};
-
 /// Lengths, ascending, with the number of the length that each sample takes. Without lengths, all samples take the full one.
 #[derive(Debug, Default)]
 pub struct SequenceBuckets {
@@ -39,30 +37,27 @@ impl SequenceBuckets {
     }
 
     /// Returns the number of a sample's length, from 0.
-    pub fn of(&self, sample: QuerySampleIndex) -> usize {
+    pub fn of(&self, sample: usize) -> usize {
         let longest = self.count() - 1;
         let bucket = self.of_samples.get(sample);
         bucket.map_or(longest, |&bucket| usize::from(bucket)).min(longest)
     }
 
     /// Returns the number of the length that a batch takes: that of its longest sample.
-    pub fn of_batch(&self, samples: &[QuerySample]) -> usize {
+    pub fn of_batch(&self, samples: &[usize]) -> usize {
         if !self.are_several() {
             return 0;
         }
-        samples
-            .iter()
-            .map(|sample| self.of(sample.index))
-            .fold(0, usize::max)
+        samples.iter().map(|&sample| self.of(sample)).fold(0, usize::max)
     }
 
     /// Returns the tokens of a sample's length, or `full` if all samples take the full one.
-    pub fn tokens(&self, sample: QuerySampleIndex, full: usize) -> usize {
+    pub fn tokens(&self, sample: usize, full: usize) -> usize {
         self.lengths().get(self.of(sample)).copied().unwrap_or(full)
     }
 
     /// Returns one sample of each length that samples take, the shortest first.
-    pub fn examples(&self) -> Vec<QuerySampleIndex> {
+    pub fn examples(&self) -> Vec<usize> {
         let first = |bucket| (0..self.of_samples.len()).find(|&sample| self.of(sample) == bucket);
         (0..self.count()).filter_map(first).collect()
     }
@@ -70,8 +65,6 @@ impl SequenceBuckets {
 
 #[cfg(test)]
 mod tests {
-    use regatta_loadgen::sut::ResponseId;
-
     use super::*;
 
     #[test]
@@ -79,17 +72,8 @@ mod tests {
         let buckets = SequenceBuckets::new(vec![4, 8, 16], [1, 4, 5, 16, 9].into_iter());
         let taken: Vec<_> = (0..5).map(|sample| buckets.tokens(sample, 16)).collect();
         assert_eq!(taken, [4, 4, 8, 16, 16]);
-        let batch = |indices: &[usize]| {
-            let samples: Vec<_> = indices
-                .iter()
-                .map(|&index| QuerySample {
-                    id: ResponseId(0),
-                    index,
-                })
-                .collect();
-            buckets.of_batch(&samples)
-        };
-        assert_eq!((batch(&[0, 1]), batch(&[1, 2, 0]), batch(&[9])), (0, 1, 2));
+        let batches = [&[0, 1][..], &[1, 2, 0], &[9]].map(|batch| buckets.of_batch(batch));
+        assert_eq!(batches, [0, 1, 2]);
         assert_eq!(buckets.examples(), [0, 2, 3]);
         let one = SequenceBuckets::default();
         assert_eq!(

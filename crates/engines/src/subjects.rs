@@ -4,20 +4,21 @@ pub mod fake_engine;
 
 use std::{fmt, fs, path::PathBuf, sync::Arc};
 
-use regatta_config::engine_settings::{EngineSettings, GpuSelection};
+use regatta_config::engine_settings::{EngineSettings, GpuSelection, SimUnits};
 use regatta_cuda::WaitMode;
 use regatta_schedule::board_model::UnitModel;
 use regatta_test_support::fixture::Fixture;
 use regatta_types::{
+    Scenario,
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
 };
 
 use self::fake_engine::{EngineForm, FakePlan, build, build_network, fake_device, installation};
 use crate::{
-    EngineError, LoadRequest, Loaded, SequenceBuckets, load,
+    EngineBackend, EngineError, EngineRequest, LoadRequest, Loaded, SequenceBuckets, configure, load,
     sim::SimModel,
-    tensorrt::{EngineRequest, Graphs, UnitRequest},
+    tensorrt::{Graphs, TensorRtBackend, TensorRtRequest, UnitRequest},
 };
 
 /// An engine with one kind of device use.
@@ -153,11 +154,12 @@ impl Subject {
         image_sizes: Arc<[[u32; 2]]>,
     ) -> Result<Loaded, EngineError> {
         let largest = batch_sizes.iter().copied().max().unwrap();
-        let engine_request = self.engine_request(fixture, element, largest, streams);
-        load(&LoadRequest {
+        let tensorrt = self.tensorrt_request(fixture, element, largest, streams);
+        let request = LoadRequest {
             image_sizes,
-            ..self.load_request(benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
-        })
+            ..load_request(benchmark, fixture, batch_sizes, streams)
+        };
+        self.load_with(&request, tensorrt)
     }
 
     /// Returns whether sequences can have several lengths.
@@ -175,26 +177,27 @@ impl Subject {
     ) -> Result<Loaded, EngineError> {
         let benchmark = fixture.benchmark();
         let largest = batch_sizes.iter().copied().max().unwrap();
-        let engine_request = self.request_of_sequences(fixture, largest, streams, &sequences);
-        load(&LoadRequest {
+        let tensorrt = self.request_of_sequences(fixture, largest, streams, &sequences);
+        let request = LoadRequest {
             sequences,
-            ..self.load_request(&benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
-        })
+            ..load_request(&benchmark, fixture, batch_sizes, streams)
+        };
+        self.load_with(&request, tensorrt)
     }
 
-    /// As [`engine_request`](Self::engine_request), for the fixture's sequences.
+    /// As [`tensorrt_request`](Self::tensorrt_request), for the fixture's sequences.
     pub fn request_of_sequences(
         &self,
         fixture: &Fixture,
         batch: usize,
         streams: usize,
         sequences: &SequenceBuckets,
-    ) -> EngineRequest {
+    ) -> TensorRtRequest {
         let lengths = match sequences.lengths() {
             [] => &[64],
             lengths => lengths,
         };
-        self.engine_request_at(&fixture.benchmark(), fixture, "int32", batch, streams, lengths)
+        self.tensorrt_request_at(&fixture.benchmark(), fixture, "int32", batch, streams, lengths)
     }
 
     /// Loads the engine for a benchmark with sliding windows and samples of these sizes. `batch_sizes` are of windows.
@@ -206,11 +209,12 @@ impl Subject {
         batch_sizes: &[usize],
         volumes: Arc<[[usize; 3]]>,
     ) -> Result<Loaded, EngineError> {
-        let engine_request = self.engine_request_for(benchmark, fixture, element, batch_sizes[0], 1);
-        load(&LoadRequest {
+        let tensorrt = self.tensorrt_request_for(benchmark, fixture, element, batch_sizes[0], 1);
+        let request = LoadRequest {
             volumes,
-            ..self.load_request(benchmark, fixture, batch_sizes, (&quick_sim(), &engine_request))
-        })
+            ..load_request(benchmark, fixture, batch_sizes, 1)
+        };
+        self.load_with(&request, tensorrt)
     }
 
     /// Returns whether models of several networks run on the subject.
@@ -243,59 +247,68 @@ impl Subject {
                 build_network(file, &form, fixture, &fixture.path("engines"));
             }
         }
-        let engine_request = self.request(fixture, batch, streams);
-        load(&self.load_request(benchmark, fixture, &[batch], (&quick_sim(), &engine_request)))
+        let tensorrt = self.request(fixture, batch, streams);
+        self.load_with(&load_request(benchmark, fixture, &[batch], streams), tensorrt)
     }
 
-    /// Returns the request for samples that need no further description.
-    fn load_request<'a>(
+    /// Loads the engine with settings that do not slow down the tests, or with this request to TensorRT.
+    ///
+    /// # Errors
+    /// [`EngineError`] of the engine.
+    pub fn load_with(
         &self,
-        benchmark: &'a Benchmark,
-        fixture: &Fixture,
-        batch_sizes: &'a [usize],
-        (sim, tensorrt): (&'a SimModel, &'a EngineRequest),
-    ) -> LoadRequest<'a> {
-        LoadRequest {
-            kind: self.kind,
-            benchmark,
-            model_file: fixture.path(&benchmark.model.file),
-            image_sizes: Arc::default(),
-            volumes: Arc::default(),
-            sequences: Arc::default(),
-            batch_sizes,
-            batch_size_is_request: true,
-            takes_any_batch: false,
-            streams: tensorrt.gpu.streams.max(tensorrt.dla.streams),
-            sim,
-            tensorrt,
+        request: &LoadRequest<'_>,
+        tensorrt: TensorRtRequest,
+    ) -> Result<Loaded, EngineError> {
+        let engine_request = EngineRequest {
+            settings: &quick_settings(),
+            scenario: Scenario::Offline,
+            model: &request.benchmark.model,
+            scratch: None,
+        };
+        load(self.backend(&engine_request, tensorrt)?.as_ref(), request, None)
+    }
+
+    /// Returns the engine with the settings of a request, or, for TensorRT, with this request to the fakes.
+    ///
+    /// # Errors
+    /// [`EngineError`] when this build lacks the engine.
+    pub fn backend(
+        &self,
+        request: &EngineRequest<'_>,
+        tensorrt: TensorRtRequest,
+    ) -> Result<Box<dyn EngineBackend>, EngineError> {
+        match self.kind {
+            EngineKind::Tensorrt => Ok(Box::new(TensorRtBackend::new(tensorrt))),
+            kind => configure(kind, request),
         }
     }
 
     /// Returns the request to TensorRT, after an engine for it was stored in the fixture's cache.
-    pub fn engine_request(
+    pub fn tensorrt_request(
         &self,
         fixture: &Fixture,
         element: &str,
         batch: usize,
         streams: usize,
-    ) -> EngineRequest {
-        self.engine_request_for(&fixture.benchmark(), fixture, element, batch, streams)
+    ) -> TensorRtRequest {
+        self.tensorrt_request_for(&fixture.benchmark(), fixture, element, batch, streams)
     }
 
-    /// As [`engine_request`](Self::engine_request), for a benchmark with the fixture's files.
-    fn engine_request_for(
+    /// As [`tensorrt_request`](Self::tensorrt_request), for a benchmark with the fixture's files.
+    fn tensorrt_request_for(
         &self,
         benchmark: &Benchmark,
         fixture: &Fixture,
         element: &str,
         batch: usize,
         streams: usize,
-    ) -> EngineRequest {
-        self.engine_request_at(benchmark, fixture, element, batch, streams, &[])
+    ) -> TensorRtRequest {
+        self.tensorrt_request_at(benchmark, fixture, element, batch, streams, &[])
     }
 
-    /// As [`engine_request_for`](Self::engine_request_for), with an answer for each token at `lengths`.
-    fn engine_request_at(
+    /// As [`tensorrt_request_for`](Self::tensorrt_request_for), with an answer for each token at `lengths`.
+    fn tensorrt_request_at(
         &self,
         benchmark: &Benchmark,
         fixture: &Fixture,
@@ -303,7 +316,7 @@ impl Subject {
         batch: usize,
         streams: usize,
         lengths: &[usize],
-    ) -> EngineRequest {
+    ) -> TensorRtRequest {
         if self.kind == EngineKind::Tensorrt {
             let plan = FakePlan {
                 benchmark,
@@ -331,7 +344,7 @@ impl Subject {
     }
 
     /// Returns the request to TensorRT for engines in the fixture's cache.
-    fn request(&self, fixture: &Fixture, batch: usize, streams: usize) -> EngineRequest {
+    fn request(&self, fixture: &Fixture, batch: usize, streams: usize) -> TensorRtRequest {
         let way = self.way;
         let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
         let unit = UnitRequest {
@@ -345,9 +358,10 @@ impl Subject {
             _ => (unit, UnitRequest::default(), Vec::new()),
         };
         let direct = matches!(way, DeviceUse::HostMemory | DeviceUse::LoopedDla);
-        EngineRequest {
+        TensorRtRequest {
             installation: installation(),
             cache: fixture.path("engines"),
+            builds_missing: false,
             plugins: Vec::new(),
             calibration: None,
             precision: None,
@@ -402,18 +416,44 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Returns a modelled accelerator that does not slow down the tests.
-fn quick_sim() -> SimModel {
-    let mut model = SimModel::default();
-    model.board.units = units_of("gpu=5+1,dla=7+2");
-    model.board.jitter = 0.1;
-    model.seed = 7;
-    model
+/// Returns the request for samples that need no further description.
+pub fn load_request<'a>(
+    benchmark: &'a Benchmark,
+    fixture: &Fixture,
+    batch_sizes: &'a [usize],
+    streams: usize,
+) -> LoadRequest<'a> {
+    LoadRequest {
+        benchmark,
+        model_file: fixture.path(&benchmark.model.file),
+        image_sizes: Arc::default(),
+        volumes: Arc::default(),
+        sequences: Arc::default(),
+        batch_sizes,
+        batch_size_is_request: true,
+        takes_any_batch: false,
+        streams,
+    }
+}
+
+/// Returns settings with a modelled accelerator that does not slow down the tests.
+fn quick_settings() -> EngineSettings {
+    EngineSettings {
+        sim_units: Some(sim_units("gpu=5+1,dla=7+2")),
+        sim_jitter: Some(0.1),
+        sim_seed: Some(7),
+        ..EngineSettings::default()
+    }
+}
+
+/// Returns the value of `sim_units` with this text.
+pub fn sim_units(text: &str) -> SimUnits {
+    let value = [("sim_units".to_owned(), text.to_owned())].into();
+    let settings = EngineSettings::read(EngineKind::Sim, &value).unwrap();
+    settings.sim_units.unwrap()
 }
 
 /// Returns the modelled units of the text of `sim_units`.
 pub fn units_of(text: &str) -> Vec<UnitModel> {
-    let value = [("sim_units".to_owned(), text.to_owned())].into();
-    let settings = EngineSettings::read(EngineKind::Sim, &value).unwrap();
-    SimModel::units(&settings.sim_units.unwrap())
+    SimModel::units(&sim_units(text))
 }

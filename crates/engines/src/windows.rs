@@ -8,7 +8,6 @@ mod gaussian;
 
 use std::{ops::Range, sync::Arc};
 
-use regatta_loadgen::sut::{QuerySample, ResponseId};
 use regatta_types::benchmark::{Benchmark, Response, SlidingWindows};
 
 use self::blender::{Blender, Scores};
@@ -140,8 +139,8 @@ struct Windowed {
     blender: Blender,
     /// The windows of a batch.
     windows: Vec<u8>,
-    /// As many samples as a batch has windows. The engine does not read them.
-    samples: Vec<QuerySample>,
+    /// The places of windows in a batch. To the engine, they are the samples' indices.
+    places: Vec<usize>,
     outputs: Answers,
 }
 
@@ -159,14 +158,10 @@ impl Windowed {
         let most = engine.max_batch();
         let bytes = grid.voxels() * grid.element;
         let windows_of_batch = vec![0; most * bytes];
-        let blank = QuerySample {
-            id: ResponseId(0),
-            index: 0,
-        };
-        let samples = vec![blank; most];
+        let places: Vec<usize> = (0..most).collect();
         let mut outputs = Answers::default();
         let batch = Batch {
-            samples: &samples,
+            samples: &places,
             input: Input::Contiguous(&windows_of_batch),
         };
         engine.infer(&batch, &mut outputs)?;
@@ -187,7 +182,7 @@ impl Windowed {
             volumes: Arc::clone(volumes),
             blender,
             windows: windows_of_batch,
-            samples,
+            places,
             outputs,
         }))
     }
@@ -209,7 +204,7 @@ impl Windowed {
         }
         self.outputs.clear();
         let batch = Batch {
-            samples: &self.samples[..count],
+            samples: &self.places[..count],
             input: Input::Contiguous(&self.windows[..count * bytes]),
         };
         self.engine.infer(&batch, &mut self.outputs)?;
@@ -244,13 +239,13 @@ impl Engine for Windowed {
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        let ([sample], Input::Contiguous(data)) = (batch.samples, batch.input) else {
+        let (&[sample], Input::Contiguous(data)) = (batch.samples, batch.input) else {
             return Err(EngineError::BatchSize {
                 size: batch.samples.len(),
                 max: 1,
             });
         };
-        let volume = self.volumes.get(sample.index).copied().unwrap_or_default();
+        let volume = self.volumes.get(sample).copied().unwrap_or_default();
         let counts = self.grid.counts(volume);
         let (voxels, windows) = (volume.iter().product::<usize>(), counts.iter().product::<usize>());
         if data.len() != voxels * self.grid.element || windows == 0 {
@@ -262,8 +257,8 @@ impl Engine for Windowed {
         }
         let answer = answers.add(voxels);
         self.blender.begin(volume);
-        for first in (0..windows).step_by(self.samples.len()) {
-            let last = windows.min(first + self.samples.len());
+        for first in (0..windows).step_by(self.places.len()) {
+            let last = windows.min(first + self.places.len());
             self.add(first..last, counts, volume, data, answer)?;
         }
         self.blender.finish(answer);

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_is_overwritten() {
+    fn atomic_write_replaces_leftovers_of_a_killed_writer() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state");
         fs::write(directory.path().join(".state.new"), "a longer leftover").unwrap();

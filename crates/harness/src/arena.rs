@@ -1,9 +1,9 @@
 //! The memory of a loadable set: the samples in LoadGen's order, and the position of each sample.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use regatta_cuda::HostMemory;
-use regatta_engines::{Input, tensorrt::SharedSamples};
+use regatta_engines::{Batch, Input, tensorrt::SharedSamples};
 use regatta_loadgen::sut::{QuerySample, QuerySampleIndex};
 
 use super::fault::HarnessError;
@@ -59,6 +59,38 @@ impl SampleSizes {
             Self::Each(sizes) => (0..sizes.len()).min_by_key(|&index| sizes[index]).unwrap_or(0),
         }
     }
+}
+
+/// Memory for the batches of a lane, reserved for the largest.
+pub(crate) struct BatchMemory {
+    /// The samples' indices.
+    pub(crate) indices: Vec<QuerySampleIndex>,
+    /// Their slots.
+    slots: Vec<usize>,
+}
+
+impl BatchMemory {
+    /// Reserves memory for batches of up to `most` samples.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            indices: Vec::with_capacity(most),
+            slots: Vec::with_capacity(most),
+        }
+    }
+}
+
+/// Returns the samples' indices. That of a single sample, the batch of SingleStream, is read where LoadGen has it; others are gathered in
+/// `memory`.
+pub(crate) fn indices<'a>(
+    samples: &'a [QuerySample],
+    memory: &'a mut Vec<QuerySampleIndex>,
+) -> &'a [QuerySampleIndex] {
+    if let [only] = samples {
+        return slice::from_ref(&only.index);
+    }
+    memory.clear();
+    memory.extend(samples.iter().map(|sample| sample.index));
+    memory
 }
 
 /// The samples' memory: private, or shared with a device.
@@ -177,26 +209,31 @@ impl Arena {
         }
     }
 
-    /// Returns the data of `samples`: contiguous if they were loaded in this order, otherwise scattered, with their
-    /// positions in `slots`.
+    /// Returns the batch of `samples`: contiguous if they were loaded in this order, otherwise scattered, with their
+    /// indices and slots in `memory`.
     ///
     /// # Errors
     /// [`HarnessError::NotLoaded`].
-    pub(crate) fn input<'a>(
+    pub(crate) fn batch<'a>(
         &'a self,
-        samples: &[QuerySample],
-        slots: &'a mut Vec<usize>,
-    ) -> Result<Input<'a>, HarnessError> {
+        samples: &'a [QuerySample],
+        memory: &'a mut BatchMemory,
+    ) -> Result<Batch<'a>, HarnessError> {
+        let absent = Input::Absent;
         let Some(first) = samples.first() else {
-            return Ok(Input::Absent);
+            return Ok(Batch {
+                samples: &[],
+                input: absent,
+            });
         };
         let slot = self.slot(first.index)?;
         let run = self.order.get(slot..slot + samples.len());
-        if run.is_some_and(|run| {
+        let is_in_order = |run: &&[QuerySampleIndex]| {
             run.iter()
                 .zip(samples)
                 .all(|(loaded, sample)| *loaded == sample.index)
-        }) {
+        };
+        if let Some(run) = run.filter(is_in_order) {
             let bytes = match &self.sizes {
                 SampleSizes::Equal(bytes) => slot * bytes..(slot + samples.len()) * bytes,
                 SampleSizes::Each(_) => {
@@ -204,19 +241,29 @@ impl Arena {
                     self.begins[slot]..self.begins[slot] + sizes.sum::<usize>()
                 }
             };
-            return Ok(Input::Contiguous(&self.bytes()[bytes]));
+            return Ok(Batch {
+                samples: run,
+                input: Input::Contiguous(&self.bytes()[bytes]),
+            });
         }
-        if let SampleSizes::Each(_) = self.sizes {
+        let BatchMemory { indices, slots } = memory;
+        let input = match self.sizes {
             // Engines for such samples take one at a time, which is always contiguous.
-            return Ok(Input::Absent);
-        }
-        slots.clear();
-        for sample in samples {
-            slots.push(self.slot(sample.index)?);
-        }
-        Ok(Input::Scattered {
-            arena: self.bytes(),
-            slots,
+            SampleSizes::Each(_) => absent,
+            SampleSizes::Equal(_) => {
+                slots.clear();
+                for sample in samples {
+                    slots.push(self.slot(sample.index)?);
+                }
+                Input::Scattered {
+                    arena: self.bytes(),
+                    slots,
+                }
+            }
+        };
+        Ok(Batch {
+            samples: self::indices(samples, indices),
+            input,
         })
     }
 

@@ -8,9 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_engines::npy_header::NpyHeader;
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::{Model, ModelInput};
+use regatta_types::{
+    benchmark::{Model, ModelInput},
+    npy::NpyHeader,
+};
 
 use super::npy::SampleError;
 
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_its_rows_behind_each_other() {
+    fn sample_rows_are_contiguous() {
         let fixture = Fixture::new();
         let mut model = fixture.benchmark().model;
         model.input_shape = vec![2];

@@ -7,16 +7,21 @@ use std::{
 };
 
 use regatta_engines::{Answers, Batch, Engine, Input, panics::panic_text};
-use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleIndex, QuerySampleResponse, ResponseId};
+use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleIndex, QuerySampleResponse};
 
-use super::{fault::HarnessError, library::Library, unit_log::UnitLog};
+use super::{
+    arena::{BatchMemory, indices},
+    fault::HarnessError,
+    library::Library,
+    unit_log::UnitLog,
+};
 
 /// An engine and its buffers.
 pub(crate) struct Lane {
     engine: Box<dyn Engine>,
     library: Arc<Library>,
     answers: Answers,
-    slots: Vec<usize>,
+    memory: BatchMemory,
     responses: ResponseBuffer,
     /// Log of the unit that computed each response. `None` if there is one unit.
     log: Option<Arc<UnitLog>>,
@@ -32,7 +37,7 @@ impl Lane {
             engine,
             library,
             answers,
-            slots: Vec::with_capacity(most),
+            memory: BatchMemory::new(most),
             responses: ResponseBuffer(Vec::with_capacity(most)),
             log: None,
         }
@@ -58,11 +63,14 @@ impl Lane {
         completer: &Completer,
     ) -> Result<(), HarnessError> {
         let loaded = self.library.loaded();
-        let input = match &loaded {
-            Some(arena) => arena.input(samples, &mut self.slots)?,
-            None => Input::Absent,
+        let batch = match &loaded {
+            Some(arena) => arena.batch(samples, &mut self.memory)?,
+            None => Batch {
+                samples: indices(samples, &mut self.memory.indices),
+                input: Input::Absent,
+            },
         };
-        infer(self.engine.as_mut(), &Batch { samples, input }, &mut self.answers)?;
+        infer(self.engine.as_mut(), &batch, &mut self.answers)?;
         // Log before the answers are sent, because LoadGen may end the run with the last one.
         if let Some(log) = &self.log {
             log.note(samples, self.engine.unit());
@@ -110,11 +118,7 @@ impl Lane {
         size: usize,
         mut goes_on: impl FnMut() -> bool,
     ) -> Result<(), HarnessError> {
-        let blank_sample = QuerySample {
-            id: ResponseId(0),
-            index,
-        };
-        let samples = vec![blank_sample; size];
+        let samples = vec![index; size];
         let loaded = self.library.loaded();
         let input = loaded.as_ref().map_or(Input::Absent, |arena| arena.blank(size));
         let batch = Batch {

@@ -6,6 +6,7 @@
 
 mod arena;
 mod array_set;
+mod dataset;
 mod direct;
 mod fault;
 mod issue_log;
@@ -18,9 +19,9 @@ mod npy;
 mod plan;
 mod queue;
 mod queued;
+mod request;
 mod sequences;
-mod settings;
-mod tensorrt_request;
+mod set_up_error;
 #[cfg(test)]
 mod tests;
 mod unit_log;
@@ -29,34 +30,25 @@ mod volumes;
 mod warm_up;
 mod waveforms;
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 pub use fault::HarnessError;
 pub use issue_log::IssueLog;
 pub use library::LibraryError;
 pub use plan::{ServedSamples, ServingError, ServingPlan};
-use regatta_conf::TestSettings;
 use regatta_config::engine_settings::Dispatch;
-use regatta_engines::{Description, EngineError, LoadRequest, SequenceBuckets, tensorrt::EngineRequest};
+use regatta_engines::{
+    Description, EngineBackend, EngineBuilder, EngineRequest, LoadRequest, SequenceBuckets,
+};
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
-use regatta_types::{
-    Scenario,
-    benchmark::Benchmark,
-    documents::{EngineKind, end_reason},
-    response_units::ResponseUnits,
-};
-pub use settings::HarnessSettings;
-pub use tensorrt_request::{ENGINES, calibration_path, engine_cache, plugin_libraries};
+use regatta_types::{Scenario, documents::EngineKind, response_units::ResponseUnits};
+pub use request::HarnessRequest;
+pub use set_up_error::SetUpError;
 
 use self::{
-    direct::DirectSut,
-    fault::FirstFault,
-    lane::Lane,
-    library::{Library, image_sizes},
-    queue::SampleQueue,
-    queued::QueuedSut,
-    unit_log::UnitLog,
+    dataset::Dataset, direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
+    queued::QueuedSut, unit_log::UnitLog,
 };
 
 /// Tests count allocations.
@@ -64,39 +56,6 @@ use self::{
 #[global_allocator]
 static ALLOCATOR: regatta_test_support::counting_allocator::CountingAllocator =
     regatta_test_support::counting_allocator::CountingAllocator;
-
-/// Why a harness cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum SetUpError {
-    /// The settings contradict each other.
-    #[error(transparent)]
-    Serving(#[from] ServingError),
-    /// The engine needs files, but no scratch directory is set.
-    #[error(
-        "the {0} engine {missing}: a device of a lab gets them after `regatta asset add --benchmark` on the workstation; elsewhere name their directory with --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml",
-        missing = end_reason::NO_BENCHMARK_FILES
-    )]
-    NoScratch(EngineKind),
-    /// The dataset cannot be used.
-    #[error(transparent)]
-    Library(#[from] LibraryError),
-    /// The engine cannot be loaded.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The engine failed before LoadGen started.
-    #[error("the warm-up failed")]
-    WarmUp(#[source] HarnessError),
-    /// The worker threads cannot be started.
-    #[error("the worker threads cannot be started")]
-    Threads(#[source] io::Error),
-}
-
-impl SetUpError {
-    /// Returns whether the cause is a usage error rather than the machine.
-    pub const fn is_wrong_use(&self) -> bool {
-        matches!(self, Self::Serving(_) | Self::NoScratch(_))
-    }
-}
 
 /// A SUT and its QSL, warmed up and ready for LoadGen.
 pub struct Harness {
@@ -111,63 +70,52 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Opens the dataset, loads the engine and warms it up. `test` contains LoadGen's settings after all conf files.
+    /// Opens the dataset, loads the engine and warms it up. With a `builder`, engines that are missing are built first.
     ///
     /// # Errors
     /// [`SetUpError`].
     pub fn set_up(
-        benchmark: &Benchmark,
-        kind: EngineKind,
-        settings: &HarnessSettings,
-        test: &TestSettings,
-        scratch: Option<&Path>,
+        request: &HarnessRequest<'_>,
+        builder: Option<&mut EngineBuilder<'_>>,
     ) -> Result<Self, SetUpError> {
-        let engine_request =
-            tensorrt_request::engine_request(&settings.engine, test.scenario, &benchmark.model, scratch);
-        Self::with_request(benchmark, kind, settings, test, scratch, &engine_request)
+        let dataset = Dataset::open(request)?;
+        let engine_request = EngineRequest {
+            settings: request.settings,
+            scenario: request.test.scenario,
+            model: &request.benchmark.model,
+            scratch: request.scratch,
+        };
+        let backend = regatta_engines::configure(request.engine, &engine_request)?;
+        Self::with_engine(request, dataset, backend.as_ref(), builder)
     }
 
-    /// Like [`set_up`](Self::set_up), with an explicit request to TensorRT.
-    fn with_request(
-        benchmark: &Benchmark,
-        kind: EngineKind,
-        settings: &HarnessSettings,
-        test: &TestSettings,
-        scratch: Option<&Path>,
-        engine_request: &EngineRequest,
+    /// Loads a configured engine for an opened dataset, and warms it up.
+    fn with_engine(
+        request: &HarnessRequest<'_>,
+        dataset: Dataset,
+        backend: &dyn EngineBackend,
+        builder: Option<&mut EngineBuilder<'_>>,
     ) -> Result<Self, SetUpError> {
-        let fault = FirstFault::default();
-        let (mut library, model_file, image_sizes) = match scratch {
-            _ if !kind.computes() => (
-                Library::counted(benchmark, fault.clone()),
-                Default::default(),
-                Arc::default(),
-            ),
-            None => return Err(SetUpError::NoScratch(kind)),
-            Some(scratch) => (
-                Library::open(benchmark, scratch, fault.clone())?,
-                scratch.join(&benchmark.model.file),
-                image_sizes(benchmark, scratch)?,
-            ),
-        };
-        if kind.computes() {
-            library.cut_sequences(benchmark, settings.engine.sequence_lengths.as_ref())?;
-        }
+        let &HarnessRequest {
+            benchmark,
+            engine: kind,
+            settings,
+            test,
+            ..
+        } = request;
+        let Dataset {
+            mut library,
+            model_file,
+            image_sizes,
+            fault,
+        } = dataset;
         let sequences = library.sequences();
-        let known;
-        let engine_request = if kind == EngineKind::Tensorrt {
-            known = engine_request.on_this_machine()?;
-            &known
-        } else {
-            engine_request
-        };
         let samples = ServedSamples {
             bytes: library.sample_bytes(),
             has_windows: benchmark.model.windows.is_some() && kind.computes(),
         };
-        let plan = ServingPlan::new(kind, settings, engine_request, test, samples)?;
-        let loaded = regatta_engines::load(&LoadRequest {
-            kind,
+        let plan = ServingPlan::new(settings, &backend.plan(), test, samples)?;
+        let load_request = LoadRequest {
             benchmark,
             model_file,
             image_sizes,
@@ -177,9 +125,8 @@ impl Harness {
             batch_size_is_request: plan.batch_size_is_request,
             takes_any_batch: test.scenario == Scenario::Offline,
             streams: plan.streams,
-            sim: &settings.sim,
-            tensorrt: engine_request,
-        })?;
+        };
+        let loaded = regatta_engines::load(backend, &load_request, builder)?;
         if let Some(shared) = loaded.shared {
             library.share(shared);
         }
@@ -190,14 +137,10 @@ impl Harness {
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
         library.lend_blank(lanes.iter().map(Lane::max_batch).fold(1, usize::max))?;
-        let length = settings
-            .engine
-            .warmup_duration
-            .unwrap_or_else(|| default_warm_up(kind));
+        let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
         let has_lengths = sequences.are_several();
-        let shared =
-            units::share(&mut lanes, settings, test, length, has_lengths).map_err(SetUpError::WarmUp)?;
+        let shared = units::share(&mut lanes, request, length, has_lengths).map_err(SetUpError::WarmUp)?;
         let units = units::log_units(&mut lanes, test, benchmark.dataset.total_samples);
         // Only an Offline query has all samples at once, so that its order can change.
         let sorted = if test.scenario == Scenario::Offline {

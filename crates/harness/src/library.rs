@@ -53,7 +53,7 @@ pub enum LibraryError {
         source: SampleError,
     },
     /// The directory of the samples does not exist.
-    #[error("there are no samples of {benchmark} as {form} in {}; hint: `{command}` makes them", directory.display())]
+    #[error("there are no samples of {benchmark} as {form} in {}; hint: `{command}` prepares them", directory.display())]
     NotPrepared {
         /// The benchmark.
         benchmark: String,
@@ -79,7 +79,7 @@ pub enum LibraryError {
         source: OtherSamples,
     },
     /// The document beside the samples does not parse.
-    #[error("{} does not describe the samples in its directory; hint: `{command}` makes them again", path.display())]
+    #[error("{} does not describe the samples in its directory; hint: `{command}` prepares them again", path.display())]
     Document {
         /// The document.
         path: PathBuf,

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_in_the_order_of_the_lines() {
+    fn names_keep_the_order_of_the_lines() {
         assert_eq!(read("b.JPEG 65\na\t970 extra\n", 2).unwrap(), ["b.JPEG", "a"]);
     }
 

@@ -4,8 +4,8 @@
 use std::cell::Cell;
 
 use regatta_conf::TestSettings;
-use regatta_config::engine_settings::EngineSettings;
-use regatta_engines::subjects::{Subject, subjects, units_of};
+use regatta_config::engine_settings::{EngineSettings, SimUnits};
+use regatta_engines::subjects::{Subject, sim_units, subjects};
 use regatta_loadgen::{
     NativeLoadGen,
     load_gen::{LoadGen as _, NoObserver},
@@ -59,11 +59,11 @@ impl SystemUnderTest for Watched<'_> {
     }
 }
 
-fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSettings) -> (u64, u64) {
+fn allocations_of(subject: &Subject, scenario: Scenario, settings: &EngineSettings) -> (u64, u64) {
     let (fixture, logs) = (Fixture::new(), tempfile::tempdir().unwrap());
     let batch = if scenario == Scenario::MultiStream { 8 } else { 1 };
-    let engine_request = match &settings.engine.sequence_lengths {
-        None => subject.engine_request(&fixture, "fp32", batch, 1),
+    let tensorrt = match &settings.sequence_lengths {
+        None => subject.tensorrt_request(&fixture, "fp32", batch, 1),
         Some(lengths) => {
             fixture.take_sequences();
             let sequences = SequenceBuckets::new(lengths.tokens().to_vec(), std::iter::empty());
@@ -75,15 +75,24 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
                 *.Server.target_qps = 5000\n";
     request.user_conf = Some(ConfText::new("user.conf", conf));
     let test = TestSettings::new(scenario, Mode::PerformanceOnly);
-    let harness = Harness::with_request(
-        &fixture.benchmark(),
-        subject.kind,
+    let benchmark = fixture.benchmark();
+    let harness_request = HarnessRequest {
+        benchmark: &benchmark,
+        engine: subject.kind,
         settings,
-        &test,
-        Some(fixture.scratch()),
-        &engine_request,
-    )
-    .unwrap();
+        test: &test,
+        scratch: Some(fixture.scratch()),
+        learn: false,
+    };
+    let engine_request = EngineRequest {
+        settings,
+        scenario,
+        model: &benchmark.model,
+        scratch: Some(fixture.scratch()),
+    };
+    let backend = subject.backend(&engine_request, tensorrt).unwrap();
+    let dataset = Dataset::open(&harness_request).unwrap();
+    let harness = Harness::with_engine(&harness_request, dataset, backend.as_ref(), None).unwrap();
     SEEN.set((0, 0, 0));
     let watched = Watched {
         sut: harness.sut(),
@@ -98,17 +107,15 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
 
 #[test]
 fn the_measuring_path_allocates_nothing() {
-    let mut settings = HarnessSettings {
+    let mut settings = EngineSettings {
         // For an Offline query on the issuing thread, the warm-up sizes the answer buffer.
-        engine: EngineSettings {
-            warmup_duration: Some(Duration::from_millis(1)),
-            ..EngineSettings::default()
-        },
-        ..HarnessSettings::default()
+        warmup_duration: Some(Duration::from_millis(1)),
+        ..EngineSettings::default()
     };
     for units in ["gpu=20+0", "gpu=20+0,dla0=30+0"] {
-        settings.sim.board.units = units_of(units);
-        let several = settings.sim.board.units.len() > 1;
+        let modelled: SimUnits = sim_units(units);
+        let several = modelled.0.len() > 1;
+        settings.sim_units = Some(modelled);
         let judged = |subject: &&Subject| {
             subject.kind == EngineKind::Sim || !(several || subject.kind == EngineKind::Tract)
         };
@@ -128,15 +135,12 @@ fn the_measuring_path_allocates_nothing() {
 
 #[test]
 fn sequences_of_several_lengths_allocate_nothing() {
-    let settings = HarnessSettings {
-        engine: EngineSettings {
-            warmup_duration: Some(Duration::from_millis(1)),
-            sequence_lengths: "16,40,64".parse().ok(),
-            // The issuing thread computes, so that its allocations are all there are.
-            dispatch: Some(Dispatch::Direct),
-            ..EngineSettings::default()
-        },
-        ..HarnessSettings::default()
+    let settings = EngineSettings {
+        warmup_duration: Some(Duration::from_millis(1)),
+        sequence_lengths: "16,40,64".parse().ok(),
+        // The issuing thread computes, so that its allocations are all there are.
+        dispatch: Some(Dispatch::Direct),
+        ..EngineSettings::default()
     };
     let judged = |subject: &&Subject| subject.has_lengths() && subject.has_types() && subject.units() == 1;
     for subject in subjects().iter().filter(judged) {

@@ -5,9 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_engines::npy_header::{NpyHeader, NpyHeaderError};
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::Dtype;
+use regatta_types::{
+    benchmark::Dtype,
+    npy::{NpyHeader, NpyHeaderError},
+};
 
 /// Why a sample file is not valid.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_sample_is_refused_with_what_was_expected() {
+    fn mismatched_npy_samples_are_refused_with_the_expected_form() {
         let data = fixture::pixels(5);
         let faults: Vec<String> = [
             npy("<f4", &[8, 8], &data),

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use regatta_conf::TestSettings;
-use regatta_config::engine_settings::Dispatch;
-use regatta_engines::{sim::SimModel, tensorrt::EngineRequest};
+use regatta_config::engine_settings::{Dispatch, EngineSettings};
+use regatta_engines::EnginePlan;
 use regatta_loadgen::memory;
-use regatta_types::{Scenario, documents::EngineKind};
+use regatta_types::Scenario;
 
-use super::{queue::Gather, settings::HarnessSettings};
+use super::queue::Gather;
 
 /// Why settings cannot be used together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,36 +91,20 @@ pub struct ServingPlan {
 }
 
 impl ServingPlan {
-    /// Plans the serving of samples. `engine_request` is the request to TensorRT, which other engines
-    /// ignore.
+    /// Plans the serving of samples by an engine.
     ///
     /// # Errors
     /// [`ServingError`] when the settings contradict each other.
     pub fn new(
-        kind: EngineKind,
-        settings: &HarnessSettings,
-        engine_request: &EngineRequest,
+        settings: &EngineSettings,
+        engine: &EnginePlan,
         test: &TestSettings,
         samples: ServedSamples,
     ) -> Result<Self, ServingError> {
-        let scenario = test.scenario;
-        let tensorrt = (kind == EngineKind::Tensorrt).then_some(engine_request);
-        let streams = match settings.engine.inference_streams {
-            _ if let Some(request) = tensorrt => request.streams().max(1),
-            // SingleStream has one query of one sample at a time, so a second stream would be idle.
-            _ if scenario == Scenario::SingleStream => 1,
-            Some(streams) => streams,
-            // A MultiStream query has no successor for a second stream of the same unit.
-            None if kind == EngineKind::Sim && scenario == Scenario::MultiStream => {
-                settings.sim.board.units.len()
-            }
-            None if kind == EngineKind::Sim => settings.sim.streams().count(),
-            None => 1,
-        };
-        let at_once = kind == EngineKind::Null || scenario == Scenario::SingleStream;
+        let (scenario, streams) = (test.scenario, engine.streams);
+        let at_once = engine.answers_at_once || scenario == Scenario::SingleStream;
         let alone = scenario == Scenario::MultiStream && streams == 1;
         let dispatch = settings
-            .engine
             .dispatch
             .unwrap_or(if (at_once && streams == 1) || alone {
                 Dispatch::Direct
@@ -133,18 +117,9 @@ impl ServingPlan {
         let samples_per_query = usize::try_from(test.multi_stream_samples_per_query)
             .unwrap_or(usize::MAX)
             .max(1);
-        let sim = (kind == EngineKind::Sim).then_some(&settings.sim);
-        let shared = sim.is_some_and(|sim| sim.board.units.len() > 1)
-            || tensorrt.is_some_and(|request| request.unit_count() > 1);
-        let published = sim.and_then(SimModel::published_batch);
-        let requested_batch = match tensorrt {
-            Some(request) => request.gpu.batch.or(request.dla.batch),
-            None => settings.engine.batch_size,
-        };
-        let windows = samples.has_windows.then(|| match tensorrt {
-            Some(request) => request.gpu.batch.unwrap_or(1),
-            None => settings.engine.window_batch.unwrap_or(1),
-        });
+        let shared = engine.units > 1;
+        let requested_batch = engine.requested_batch;
+        let windows = samples.has_windows.then_some(engine.window_batch);
         let batch = match (scenario, requested_batch) {
             (Scenario::SingleStream, _) => 1,
             _ if windows.is_some() => 1,
@@ -154,7 +129,7 @@ impl ServingPlan {
                 .unwrap_or(samples_per_query.div_ceil(streams))
                 .min(samples_per_query),
             (Scenario::Server, requested) => requested.unwrap_or(1),
-            (Scenario::Offline, requested) => requested.or(published).unwrap_or(OFFLINE_BATCH),
+            (Scenario::Offline, requested) => requested.or(engine.offline_batch).unwrap_or(OFFLINE_BATCH),
         };
         let setting = match (scenario, requested_batch) {
             (Scenario::MultiStream, Some(requested_batch)) if requested_batch > batch => "samples_per_query",
@@ -168,16 +143,16 @@ impl ServingPlan {
                 None => quick_sizes(scenario, batch, samples_per_query, shared),
             },
             batch_size_is_request: match windows {
-                Some(windows) => settings.engine.window_batch == Some(windows),
+                Some(windows) => settings.window_batch == Some(windows),
                 None => requested_batch == Some(batch),
             },
             streams,
             dispatch,
             gather: match scenario {
                 Scenario::Offline => Gather::UntilFull,
-                Scenario::Server => Gather::Within(Duration::from_micros(
-                    settings.engine.deque_timeout_usec.unwrap_or(0),
-                )),
+                Scenario::Server => {
+                    Gather::Within(Duration::from_micros(settings.deque_timeout_usec.unwrap_or(0)))
+                }
                 Scenario::SingleStream | Scenario::MultiStream => Gather::Within(Duration::ZERO),
             },
             // Two batches per stream: one in progress and one ready.

@@ -56,7 +56,7 @@ pub(super) fn read_buckets(
         .sequence_length()
         .filter(|_| model.response == Response::Stacked);
     let (Some(full), Some(mask), Some(arrays)) = (full, &model.mask_input, arrays) else {
-        let reason = "its samples are no sequences: its file has no mask_input of one dimension, or a response other than `stacked`";
+        let reason = "its samples are not sequences: its file has no one-dimensional mask_input, or has a response other than `stacked`";
         return Err(unsuitable(reason.to_owned()));
     };
     let mut lengths = requested.tokens().to_vec();

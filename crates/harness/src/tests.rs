@@ -10,6 +10,8 @@ use std::{
 
 use proptest::prelude::*;
 use regatta_conf::TestSettings;
+use regatta_config::engine_settings::EngineSettings;
+use regatta_engines::EngineError;
 use regatta_loadgen::sut::{
     Completer, CompletionSink, Query, QuerySample, QuerySampleResponse, QuerySequence, ResponseId, SutError,
 };
@@ -19,7 +21,7 @@ use regatta_types::{
     documents::{EngineKind, EngineSpec},
 };
 
-use super::*;
+use super::{arena::BatchMemory, *};
 
 /// A sink that records what the SUT reports and lets the test wait for it.
 #[derive(Default)]
@@ -115,15 +117,16 @@ fn set_up(
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned())),
     );
-    let settings = HarnessSettings::try_from(&spec).unwrap();
-    let test = TestSettings::new(scenario, Mode::PerformanceOnly);
-    Harness::set_up(
-        &fixture.benchmark(),
-        kind,
-        &settings,
-        &test,
-        Some(fixture.scratch()),
-    )
+    let settings = EngineSettings::try_from(&spec).unwrap();
+    let request = HarnessRequest {
+        benchmark: &fixture.benchmark(),
+        engine: kind,
+        settings: &settings,
+        test: &TestSettings::new(scenario, Mode::PerformanceOnly),
+        scratch: Some(fixture.scratch()),
+        learn: false,
+    };
+    Harness::set_up(&request, None)
 }
 
 fn expected(kind: EngineKind, samples: &[QuerySample]) -> BTreeMap<u64, Vec<u8>> {
@@ -287,28 +290,32 @@ fn a_multistream_query_is_one_contiguous_batch_also_where_it_runs_into_the_paddi
     library.load_samples_to_ram(&padded).unwrap();
     let loaded = library.loaded().unwrap();
     for begin in 0..set.len() {
-        let query = samples(padded[begin..begin + 4].to_vec());
-        let expected: Vec<u8> = query
-            .iter()
-            .flat_map(|sample| fixture::pixels(sample.index))
-            .collect();
-        match loaded.input(&query, &mut Vec::new()).unwrap() {
+        let indices = &padded[begin..begin + 4];
+        let query = samples(indices.to_vec());
+        let expected: Vec<u8> = indices.iter().copied().flat_map(fixture::pixels).collect();
+        let mut memory = BatchMemory::new(0);
+        let batch = loaded.batch(&query, &mut memory).unwrap();
+        assert_eq!(batch.samples, indices);
+        match batch.input {
             regatta_engines::Input::Contiguous(bytes) => assert_eq!(bytes, expected, "from {begin}"),
             other => panic!("from {begin}: {other:?}"),
         }
     }
     let apart = samples([9, 30]);
-    let mut slots = Vec::new();
+    let mut memory = BatchMemory::new(2);
+    let batch = loaded.batch(&apart, &mut memory).unwrap();
+    assert_eq!(batch.samples, [9, 30]);
     assert!(matches!(
-        loaded.input(&apart, &mut slots).unwrap(),
+        batch.input,
         regatta_engines::Input::Scattered { slots: &[0, 2], .. }
     ));
-    let missing = loaded.input(&samples([4, 11]), &mut Vec::new()).unwrap_err();
+    let (unloaded, mut memory) = (samples([4, 11]), BatchMemory::new(2));
+    let missing = loaded.batch(&unloaded, &mut memory).unwrap_err();
     assert_eq!(missing.to_string(), "sample 11 was requested but is not loaded");
 }
 
 #[test]
-fn a_warm_up_reads_where_loaded_samples_will_lie() {
+fn warm_up_uses_the_addresses_of_loaded_samples() {
     let fixture = Fixture::new();
     let mut subjects = regatta_engines::subjects::subjects();
     subjects.retain(|subject| subject.kind == EngineKind::Tensorrt);

@@ -13,7 +13,7 @@ use regatta_schedule::{
 };
 use regatta_types::{Scenario, response_units::NO_UNIT};
 
-use super::{fault::HarnessError, lane::Lane, settings::HarnessSettings, unit_log::UnitLog, warm_up};
+use super::{fault::HarnessError, lane::Lane, request::HarnessRequest, unit_log::UnitLog, warm_up};
 
 /// How units share a query's samples.
 #[derive(Default)]
@@ -32,16 +32,15 @@ pub(crate) struct Shared {
 /// [`HarnessError`] when an engine fails during the measurement.
 pub(crate) fn share(
     lanes: &mut [Lane],
-    settings: &HarnessSettings,
-    test: &TestSettings,
+    request: &HarnessRequest<'_>,
     length: Duration,
     has_lengths: bool,
 ) -> Result<Shared, HarnessError> {
-    let units = warm_up::units(lanes);
+    let (test, units) = (request.test, warm_up::units(lanes));
     let at_once = matches!(test.scenario, Scenario::Offline | Scenario::MultiStream);
     let is_even = !(has_lengths && test.scenario == Scenario::Offline);
-    let by_times = units > 1 && at_once && is_even && settings.engine.sharing != Some(Sharing::FirstFree);
-    if !by_times && !settings.learn {
+    let by_times = units > 1 && at_once && is_even && request.settings.sharing != Some(Sharing::FirstFree);
+    if !by_times && !request.learn {
         return Ok(Shared::default());
     }
     let pipelined = matches!(test.scenario, Scenario::Offline | Scenario::Server);
@@ -51,7 +50,7 @@ pub(crate) fn share(
         Scenario::MultiStream => Some(Box::new(cut(lanes, &profiles, test))),
         _ => Some(Box::new(profiles.offline())),
     };
-    let board = settings.learn.then(|| board(lanes, &profiles, pipelined));
+    let board = request.learn.then(|| board(lanes, &profiles, pipelined));
     Ok(Shared { policy, board })
 }
 

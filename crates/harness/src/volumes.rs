@@ -6,9 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use regatta_engines::npy_header::NpyHeader;
 use regatta_fsutil::regular_file;
-use regatta_types::benchmark::{Model, SlidingWindows};
+use regatta_types::{
+    benchmark::{Model, SlidingWindows},
+    npy::NpyHeader,
+};
 
 use super::npy::SampleError;
 

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_unit_goes_on_until_the_slow_one_has_its_least() {
+    fn quick_unit_continues_until_the_slow_one_has_its_minimum() {
         let (mut lanes, batches) = lanes(false);
         let seconds = measure(&mut lanes, &[1, 1]).unwrap();
         assert!(seconds.iter().all(|&seconds| seconds > 0.0), "{seconds:?}");

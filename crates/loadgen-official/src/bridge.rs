@@ -253,7 +253,7 @@ impl Bridge {
                 Ok(thread) => issuing.push(thread),
                 Err(error) => {
                     self.sink
-                        .give_up(format!("an issue thread cannot be made: {error}"));
+                        .give_up(format!("cannot create an issue thread: {error}"));
                     drop(issuing);
                     self.park();
                 }

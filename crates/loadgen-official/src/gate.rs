@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_passes_when_closed() {
+    fn closed_gate_blocks_all_callers() {
         let gate = Gate::default();
         assert!(gate.enter(2));
         gate.close();

@@ -150,7 +150,7 @@ fn latency(summary: &Summary) -> LatencyStats {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "nanoseconds that LoadGen wrote as a whole number"
+    reason = "nanoseconds that LoadGen wrote as an integer"
 )]
 fn to_ns(value: f64) -> i64 {
     value as i64

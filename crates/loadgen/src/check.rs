@@ -226,7 +226,7 @@ fn sizes(requested: &TestSettings) -> String {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "an estimate; what is too large becomes the largest"
+    reason = "an estimate; larger values are limited to the maximum"
 )]
 fn to_u64(value: f64) -> u64 {
     value as u64

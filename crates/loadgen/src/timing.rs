@@ -60,7 +60,7 @@ impl TimingThread {
                 policy: libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
                 priority: priority.into(),
             };
-            before.filter(|_| taken("got no real-time priority", requested.set()))
+            before.filter(|_| taken("did not get a real-time priority", requested.set()))
         });
         let thread = Self {
             cpus_before,

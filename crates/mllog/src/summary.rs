@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_counts_in_words() {
+    fn summary_ends_with_the_counts_of_warnings_and_errors() {
         let end = |warnings, errors| {
             let mut out = Vec::new();
             SummaryWriter::new(&mut out).finish(warnings, errors).unwrap();

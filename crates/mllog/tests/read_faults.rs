@@ -187,7 +187,7 @@ fn trace_faults_name_their_lines() {
     let text = include_str!("fixtures/read/trace.json");
     let fault = |log: &str| chain(&TraceReader::new(log.as_bytes()).find_map(Result::err).unwrap());
     assert_snapshot!(fault("<html>"), @"line 1 of the trace opens no list of events");
-    assert_snapshot!(fault(&text.replace("\"ts\":15.750", "\"ts\":soon")), @"line 4 of the trace is no event: expected value (column 64)");
+    assert_snapshot!(fault(&text.replace("\"ts\":15.750", "\"ts\":soon")), @"line 4 of the trace is not an event: expected value (column 64)");
     assert_snapshot!(fault(text.split(']').next().unwrap()), @"the trace ends too early, after line 5");
 }
 

@@ -213,7 +213,7 @@ fn well_formed() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_a_json_library_reads_is_read_the_same(log in well_formed(), size in 1_usize..90) {
+    fn log_reader_agrees_with_a_json_library(log in well_formed(), size in 1_usize..90) {
         same(log.as_bytes(), size);
     }
 

@@ -21,11 +21,11 @@ const OWN: &str = "regatta";
 /// The flags of the log.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LogOptions {
-    /// Logs more, with the causes that libraries report; -vv logs everything. REGATTA_LOG=off|error|warn|info|debug|trace
+    /// Log more, with the causes that libraries report; -vv logs everything. REGATTA_LOG=off|error|warn|info|debug|trace
     /// sets the level without a flag
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = EVERYWHERE)]
     verbose: u8,
-    /// Shows no progress and logs only errors
+    /// Show no progress and log only errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     quiet: bool,
     /// The form of the log on standard error
@@ -68,7 +68,7 @@ impl LogOptions {
         }
         if let Some(level) = level.filter(|level| set.is_none() && !level.is_empty()) {
             tracing::warn!(
-                "{LEVEL_VARIABLE}=`{level}` is no level; known are off, error, warn, info, debug, trace"
+                "{LEVEL_VARIABLE}=`{level}` is not a level; known are off, error, warn, info, debug, trace"
             );
         }
     }

@@ -22,7 +22,7 @@ const SKIPPED: [&str; 3] = ["__pycache__", ".mypy_cache", ".pytest_cache"];
 pub enum PowerDevError {
     /// It lacks the programs.
     #[error(
-        "{} is no copy of power-dev: it has no {PROGRAMS}/client.py and server.py; \
+        "{} is not a copy of power-dev: it has no {PROGRAMS}/client.py and server.py; \
          hint: git clone https://github.com/mlcommons/power-dev", .0.display()
     )]
     Missing(PathBuf),

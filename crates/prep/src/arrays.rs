@@ -6,11 +6,11 @@ use std::{
     path::Path,
 };
 
-use npyz::NpyFile;
 use regatta_fsutil::{atomic_file::AtomicFile, hash::hex, regular_file};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, ModelInput},
     documents::Document as _,
+    npy::NpyHeader,
     samples::SampleSet,
 };
 use sha2::{Digest as _, Sha256};
@@ -113,19 +113,18 @@ impl From<io::Error> for CopyError {
 
 /// Copies an array as the input's type, and hashes its data.
 fn copy(
-    from: impl Read,
+    mut from: impl Read,
     input: &ModelInput<'_>,
     total: usize,
     hash: &mut Sha256,
     to: &mut dyn io::Write,
 ) -> Result<(), CopyError> {
-    let npy = NpyFile::new(from)?;
-    let header = npy.header();
+    let header = NpyHeader::read(&mut from).map_err(NpyError::from)?;
     let shape: Vec<usize> = std::iter::once(total)
         .chain(input.shape.iter().copied())
         .collect();
     let wide = (input.dtype == Dtype::Int32).then(|| Dtype::Int64.numpy());
-    let is_wide = npy::expect(header, input.dtype.numpy(), wide, &shape)?;
+    let is_wide = npy::expect(&header, input.dtype.numpy(), wide, &shape)?;
     to.write_all(&npy::header(input.dtype.numpy(), &shape))
         .map_err(CopyError::Write)?;
     let size = if is_wide {
@@ -134,10 +133,10 @@ fn copy(
         input.dtype.size()
     };
     let mut left = shape.iter().product::<usize>() * size;
-    let (mut data, mut buffer, mut before) = (npy.into_inner(), vec![0; BUFFER_LEN], 0);
+    let (mut buffer, mut before) = (vec![0; BUFFER_LEN], 0);
     while left > 0 {
         let next = &mut buffer[..left.min(BUFFER_LEN)];
-        data.read_exact(next)?;
+        from.read_exact(next)?;
         left -= next.len();
         let narrowed;
         let written = if is_wide {
@@ -150,7 +149,7 @@ fn copy(
         hash.update(written);
         to.write_all(written).map_err(CopyError::Write)?;
     }
-    if data.read(&mut [0])? > 0 {
+    if from.read(&mut [0])? > 0 {
         return Err(NpyError::TooLong.into());
     }
     Ok(())

@@ -2,14 +2,14 @@
 //! that an engine reads. Each form has its own directory, so that GPU and DLA, or two boards, can use different ones. Any
 //! program may have prepared the benchmark's own samples, as long as they match its file.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use half::f16;
-use npyz::NpyFile;
 use regatta_datasets::val_map;
 use regatta_fsutil::regular_file;
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
+    npy::NpyHeader,
     samples::{Form, Quantised, SampleSet},
 };
 
@@ -158,7 +158,12 @@ const MAX_SAMPLE: u64 = 1 << 32;
 /// Reads the values of a sample of 32-bit floats.
 fn read(path: &Path, shape: &[usize]) -> Result<Vec<f32>, NpyError> {
     let file = regular_file::read(path, MAX_SAMPLE)?;
-    let npy = NpyFile::new(&file[..])?;
-    npy::expect(npy.header(), Dtype::Float32.numpy(), None, shape)?;
-    Ok(npy.into_vec()?)
+    let mut data = &file[..];
+    npy::expect(&NpyHeader::read(&mut data)?, Dtype::Float32.numpy(), None, shape)?;
+    let count = shape.iter().product::<usize>();
+    let (values, _) = data.as_chunks();
+    match values.get(..count) {
+        Some(values) => Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect()),
+        None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+    }
 }

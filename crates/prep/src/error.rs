@@ -132,7 +132,7 @@ pub enum PrepError {
     },
     /// Of the images in annotations, another number is selected than the benchmark needs.
     #[error(
-        "{found} of {total} images in {path} have an accepted licence, but the benchmark needs {expected}; hint: name the dataset's own annotations with --labels",
+        "{found} of {total} images in {path} have an accepted licence, but the benchmark needs {expected}; hint: name the annotations of the dataset with --labels",
         path = path.display()
     )]
     SelectedImages {
@@ -260,7 +260,7 @@ pub enum PrepError {
         source: NpyError,
     },
     /// A manifest cannot be read.
-    #[error("the manifest {path} cannot be read; hint: `regatta prep NAME` writes one beside the samples", path = path.display())]
+    #[error("the manifest {path} cannot be read; hint: `regatta prep NAME` writes one with the samples", path = path.display())]
     Manifest {
         /// The file.
         path: PathBuf,

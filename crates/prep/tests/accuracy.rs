@@ -177,7 +177,7 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
     fs::write(&path, log(&[(0, &first)])).unwrap();
     let partial = measure(&benchmark, None, &path, scratch.path()).unwrap();
     assert_eq!((partial.figure.value(), partial.missing), (100.0, 596));
-    assert!(!partial.reached(), "an incomplete log is no result");
+    assert!(!partial.reached(), "an incomplete log is not a result");
     // The map lost a line with its response.
     let text = fs::read_to_string(&report.map).unwrap();
     let (short, _) = text.trim_end().rsplit_once('\n').unwrap();

@@ -243,12 +243,12 @@ fn bad_datasets_get_one_sentence_with_a_remedy() {
         );
     };
     fs::write(&flac, &whole[..whole.len() / 2]).unwrap();
-    refused("174-50561-0001.flac is no complete FLAC file");
+    refused("174-50561-0001.flac is not a complete FLAC file");
     let mut damaged = whole.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 0x55;
     fs::write(&flac, damaged).unwrap();
-    refused("174-50561-0001.flac is no complete FLAC file");
+    refused("174-50561-0001.flac is not a complete FLAC file");
     fs::remove_file(&flac).unwrap();
     refused("174-50561-0001.flac cannot be read");
     fs::write(&flac, &whole).unwrap();

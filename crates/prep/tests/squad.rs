@@ -18,6 +18,7 @@ use regatta_accuracy::{LabelType, measure};
 use regatta_config::known;
 use regatta_datasets::label_files::{squad_feature_cache, squad_labels};
 use regatta_prep::{PrepError, PrepReport, prepare, verify_samples};
+use regatta_random::SplitMix64;
 use regatta_test_support::oracle;
 use regatta_types::{
     benchmark::{Benchmark, Prep, Squad},
@@ -56,14 +57,9 @@ fn numbers(path: &Path) -> Vec<i32> {
 
 /// Logs pseudo-random logits for every sample, as the bytes that `encode` makes of a logit.
 fn log_of<const N: usize>(samples: usize, encode: impl Fn(f32) -> [u8; N]) -> String {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        // Multiples of 1/64 up to 16: some are equal.
-        f32::from((state >> 53) as u16) / 64.0 - 16.0
-    };
+    let mut random = SplitMix64::new(0);
+    // Multiples of 1/64 up to 16: some are equal.
+    let mut next = || f32::from((random.bits() >> 53) as u16) / 64.0 - 16.0;
     let mut log = String::from("[");
     for sample in 0..samples {
         let comma = if sample == 0 { "" } else { "," };

@@ -163,7 +163,7 @@ fn other_files_than_the_published_ones_are_refused_before_anything_is_written() 
     refused(&llama, "cannot read");
     let write = |text: &str| fs::write(place.join("summaries.json"), text).unwrap();
     write("{}");
-    refused(&llama, "it is no JSON array of objects");
+    refused(&llama, "it is not a JSON array of objects");
     write(r#"[{"input": 1, "tok_input": 2, "output": 3}, {"input": 1, "output": 3}]"#);
     refused(&llama, "the record 2 has no `tok_input`");
     write(r#"[{"input": 1, "tok_input": 2, "output": 3}]"#);

@@ -4,9 +4,10 @@
 
 use std::fmt;
 
+use regatta_random::SplitMix64;
 use serde::Deserialize;
 
-use crate::{service_times::ServiceTimes, split_mix::SplitMix};
+use crate::service_times::ServiceTimes;
 
 /// A model of a board's units for one benchmark.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -109,7 +110,7 @@ impl BoardModel {
     /// inaccurate table. The times of one unit still do not fall with the batch size.
     #[must_use]
     pub fn perturbed(&self, spread: f64, seed: u64) -> Self {
-        let mut random = SplitMix::new(seed, 0);
+        let mut random = SplitMix64::sequence(seed, 0);
         let mut board = self.clone();
         for unit in &mut board.units {
             let points = unit

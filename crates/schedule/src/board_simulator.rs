@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{MAX_IN_FLIGHT, board_model::BoardModel, contention::Contention, split_mix::SplitMix};
+use regatta_random::SplitMix64;
+
+use crate::{MAX_IN_FLIGHT, board_model::BoardModel, contention::Contention};
 
 /// The id of a submitted batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct BoardSimulator {
 
 #[derive(Debug)]
 struct UnitState {
-    random: SplitMix,
+    random: SplitMix64,
     /// The batches in the copy engine, oldest first, with the time at which each is copied.
     copying: VecDeque<(f64, PendingBatch)>,
     /// The copied batches, oldest first. The unit computes the first one.
@@ -58,7 +60,7 @@ impl BoardSimulator {
     #[must_use]
     pub fn new(board: BoardModel, seed: u64) -> Self {
         let units = (0..board.units.len()).map(|unit| UnitState {
-            random: SplitMix::new(seed, unit as u64),
+            random: SplitMix64::sequence(seed, unit as u64),
             copying: VecDeque::with_capacity(MAX_IN_FLIGHT),
             waiting: VecDeque::with_capacity(MAX_IN_FLIGHT),
             work: Work::default(),

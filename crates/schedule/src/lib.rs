@@ -13,7 +13,6 @@ pub mod policy;
 pub mod policy_comparison;
 pub mod query_split;
 pub mod service_times;
-pub mod split_mix;
 pub mod throughput_bound;
 pub mod unit_profiler;
 pub mod virtual_time;

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_known_by_its_own_key_only() {
+    fn host_key_is_bound_to_its_host() {
         let place = |line: u32| format!("known_hosts:{line}");
         let hosts = known(&format!(
             "# comment\norin,10.0.0.5 {ONE}\n[orin]:2222 {OTHER}\n*.lab,!bad.lab {ONE}\n@cert-authority * {ONE}\nbroken\n"

@@ -46,7 +46,7 @@ pub(super) fn log_in(session: &Session, access: &Access, prompt: &dyn Prompt) ->
         match answer {
             Answer::Right => return Ok(()),
             Answer::Wrong => tried.push("the password, which is wrong".to_owned()),
-            Answer::None => tried.push("no password, because none was given".to_owned()),
+            Answer::None => tried.push("no password, because none was entered".to_owned()),
         }
     }
     if tried.is_empty() {

@@ -152,7 +152,7 @@ impl Board for Session {
         match self.exchange(line, input, sent) {
             // A finished script prints its end line. A failure before the script starts (sudo) does not, but has an exit code.
             Ok((output, heard_out)) if heard_out || output.code != 0 => Ok(output),
-            Ok(_) => Err(lost("it ended before the answer was whole".to_owned())),
+            Ok(_) => Err(lost("it ended before the response was complete".to_owned())),
             Err(error) => Err(lost(error.to_string())),
         }
     }

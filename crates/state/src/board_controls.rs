@@ -203,7 +203,7 @@ impl BoardControls {
     /// A sentence when the board lacks the clock, or the clock does not support the rate.
     pub fn clock_value(&self, control: DeviceControl, rate: ClockRate) -> Result<String, String> {
         let (unit, rates, highest) = self.rates(control).ok_or_else(|| {
-            format!("{control} cannot be set: this board lacks it, or does not list its rates")
+            format!("{control} cannot be set: this board does not have it, or does not list its rates")
         })?;
         let value = match rate {
             ClockRate::Highest => highest,

@@ -53,7 +53,7 @@ impl fmt::Display for HelperError {
                 socket.display()
             ),
             Self::ConnectionLost(_) => {
-                f.write_str("the connection to the helper that holds the device's state was lost")
+                f.write_str("the connection to the helper that keeps the device's state was lost")
             }
             Self::UnknownResponse => f.write_str(
                 "the helper that sets the device's state is of another version; \

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_round_trips_and_only_one_helper_holds_it() {
+    fn journal_round_trips_and_is_locked_by_one_helper() {
         let directory = tempfile::tempdir().unwrap();
         let journal = Journal::open(directory.path()).unwrap().unwrap();
         assert!(

@@ -18,7 +18,7 @@ use crate::{
 /// The time that another helper may take to restore its state before this one gives up.
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// The reason for refusing a request while another helper has the journal.
-const BUSY: &str = "another run holds the board's state; try again when it has ended";
+const BUSY: &str = "another run has set the board's state; try again when it has ended";
 
 /// Answers requests until the connection ends, then restores a state that is still applied.
 ///

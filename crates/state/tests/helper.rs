@@ -283,7 +283,7 @@ fn only_one_run_holds_the_state_and_others_can_read() {
     let mut first = HelperConnection::connect(&socket.path()).unwrap();
     first.apply(&request("gpu=lock:max")).unwrap();
     let mut second = HelperConnection::connect(&socket.path()).unwrap();
-    assert!(refused(second.apply(&request("fan=9"))).contains("another run holds"));
+    assert!(refused(second.apply(&request("fan=9"))).contains("another run has set"));
     let seen = second.read(&[]).unwrap();
     assert!(
         seen.iter().any(|line| line.control.to_string() == "memory-rate"),

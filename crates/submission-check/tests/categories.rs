@@ -10,7 +10,7 @@ use regatta_submission_check::{
 use regatta_test_support::{round, synthetic_submission};
 
 #[test]
-fn what_is_in_order_is_accepted_in_the_datacenter() {
+fn valid_datacenter_results_are_accepted() {
     let mut judged = 0;
     // One round of each kind of checker and layout; the test of the official checkers has all.
     for round in ["v2.1", "v5.1", "v6.1"].map(round) {

@@ -35,7 +35,7 @@ fn overlooked(published: &Path, file: &str, change: impl Fn(&str) -> String) -> 
 }
 
 #[test]
-fn one_change_is_one_finding() {
+fn each_change_gives_exactly_one_finding() {
     let Some(published) = published_results(PUBLISHED) else {
         return;
     };

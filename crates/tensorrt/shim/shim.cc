@@ -550,7 +550,7 @@ int32_t regatta_trt_open(char const* infer, char const* parser, regatta_trt_log 
         auto const version = opened->infer.symbol<LibraryVersion>("getInferLibVersion");
         opened->create_builder = opened->infer.symbol<CreateWithLogger>("createInferBuilder_INTERNAL");
         opened->create_runtime = opened->infer.symbol<CreateWithLogger>("createInferRuntime_INTERNAL");
-        if (!version || !opened->create_runtime) return fail(REGATTA_TRT_LIBRARY, std::string(infer) + " is no TensorRT");
+        if (!version || !opened->create_runtime) return fail(REGATTA_TRT_LIBRARY, std::string(infer) + " is not a TensorRT library");
         opened->version = version();
         if (parser && open_library(opened->parser, parser)) {
             opened->no_parser = last_error;

@@ -33,7 +33,7 @@ pub enum TensorRtOpenError {
         found: Vec<String>,
     },
     /// The shim has another ABI than this crate.
-    #[error("the shim {} has ABI {found}, but this agent needs ABI {expected}; hint: install the shim that came with the agent", path.display())]
+    #[error("the shim {} has ABI {found}, but this agent needs ABI {expected}; hint: install the shim that was packed with the agent", path.display())]
     ShimAbi {
         /// The shim's path.
         path: PathBuf,
@@ -114,7 +114,7 @@ pub enum ModelError {
         source: io::Error,
     },
     /// The model names a file outside of its directory, which ONNX forbids.
-    #[error("the model {} has weights in {weights}, outside of its own directory", path.display())]
+    #[error("the model {} has weights in {weights}, outside its directory", path.display())]
     Outside {
         /// The ONNX file.
         path: PathBuf,

@@ -38,7 +38,7 @@ pub enum PluginLibraryError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{} is no shared library, so it has no TensorRT plug-ins", path.display())]
+    #[error("{} is not a shared library, so it has no TensorRT plug-ins", path.display())]
     NotALibrary {
         /// The file.
         path: PathBuf,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_of_this_machine_is_refused_with_its_name() {
+    fn foreign_plugin_libraries_are_refused_by_name() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("libnms.so");
         let refused = |bytes: &[u8]| {
@@ -182,7 +182,7 @@ mod tests {
             b"an archive of no kind at all",
             &header(62)[..18],
         ] {
-            let words = "FILE is no shared library, so it has no TensorRT plug-ins";
+            let words = "FILE is not a shared library, so it has no TensorRT plug-ins";
             assert_eq!(refused(bytes).as_deref(), Some(words));
         }
         fs::remove_file(&file).unwrap();

@@ -1,4 +1,5 @@
-//! Pseudo-random weights for small networks, the same in every run.
+//! Pseudo-random weights for small networks, the same in every run. The generator (xorshift64) stays as it is: what tests expect of the networks,
+//! such as detections above a threshold, was chosen for these weights.
 
 use tract_onnx::pb::{TensorProto, tensor_proto::DataType};
 

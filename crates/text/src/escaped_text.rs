@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_becomes_visible() {
+    fn control_characters_are_escaped() {
         for (text, shown) in [
             ("\x1b[2J\x1b[H", r"\u{1b}[2J\u{1b}[H"),
             ("PASS\r\nFAIL\t\0\x07\x7f", r"PASS\r\nFAIL\t\u{0}\u{7}\u{7f}"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_stays() {
+    fn printable_text_is_not_escaped() {
         for text in [
             "",
             "Jetson AGX Orin",

@@ -9,7 +9,7 @@ pub struct HumanDuration(NonZeroU64);
 /// The error for a text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a duration; hint: write a whole number above 0 with its unit, such as 500ms, 3s, 10m, 1h or 7d"
+    "`{0}` is not a duration; hint: write an integer above 0 with its unit, such as 500ms, 3s, 10m, 1h or 7d"
 )]
 pub struct InvalidDuration(String);
 

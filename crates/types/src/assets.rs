@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_a_tree_is_no_line() {
+    fn manifest_rejects_paths_outside_the_tree() {
         let hash = "0f".repeat(32);
         for path in [
             "../x",

@@ -153,7 +153,7 @@ impl FromStr for StreamName {
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         {
-            "holds something other than letters, digits, `.`, `_` and `-`"
+            "contains characters other than letters, digits, `.`, `_` and `-`"
         } else {
             return Ok(Self(text.to_owned()));
         };

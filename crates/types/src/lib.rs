@@ -10,6 +10,7 @@ pub mod documents;
 mod ids;
 pub mod layout;
 mod mode;
+pub mod npy;
 pub mod response_units;
 pub mod samples;
 mod scenario;

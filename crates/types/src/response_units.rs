@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_is_refused() {
+    fn invalid_response_unit_files_are_refused() {
         for (bytes, expected) in [
             (&b""[..], "does not begin"),
             (b"regatta response units 2\n\n", "does not begin"),

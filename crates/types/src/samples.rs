@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_lie_side_by_side_and_are_what_the_settings_name() {
+    fn sample_forms_are_separate_and_selected_by_the_settings() {
         let benchmark = digits();
         let requested = |words: &[(&str, &str)]| {
             let settings = words
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_refused() {
+    fn impossible_sample_forms_are_refused() {
         let mut benchmark = digits();
         let form = Form::new(Dtype::Int8, Layout::DlaLinear);
         benchmark.model.input_shape = vec![64];

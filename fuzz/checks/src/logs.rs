@@ -56,7 +56,7 @@ fn scan(bytes: &[u8]) -> Option<Vec<(u64, u64, Vec<u8>)>> {
         let data: Vec<u8> = digits.chunks(2).map(value).collect();
         assert_eq!(data.len() as u64, entry.bytes);
         let (begin, length) = (usize::try_from(entry.offset), usize::try_from(entry.length));
-        let end = begin.expect("it lies in memory") + length.expect("it lies in memory");
+        let end = begin.expect("it is in memory") + length.expect("it is in memory");
         assert_eq!(bytes.get(end - 1), Some(&b'}'));
         entries.push((entry.seq_id, entry.qsl_idx, data));
     }

@@ -23,7 +23,7 @@ use support::{
 };
 
 #[test]
-fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
+fn device_downloads_missing_assets_once_for_two_runs() {
     let mut lab = lab_of_a_bare_device();
     let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
     let kinds: Vec<_> = added["assets"]
@@ -168,7 +168,7 @@ fn jobs_fetch_files_and_search_for_settings_before_the_first_run() {
 }
 
 #[test]
-fn a_cut_link_and_a_killed_agent_cost_nothing_that_was_here() {
+fn asset_download_resumes_after_link_loss_and_kill() {
     let mut lab = lab_of_a_bare_device();
     let between = Between::start(&lab, &[3 << 20, 6 << 20]);
     let sha256 = add_bulk(&lab);
@@ -262,7 +262,7 @@ fn a_run_whose_assets_do_not_fit_says_so_and_one_that_is_aborted_stops() {
 }
 
 #[test]
-fn nobody_else_is_served_and_a_removed_device_no_longer() {
+fn assets_are_served_only_to_enrolled_devices() {
     let mut lab = lab_of_a_bare_device();
     let between = Between::start(&lab, &[]);
     let sha256 = add_bulk(&lab);

@@ -6,6 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use regatta_random::SplitMix64;
 use regatta_test_requirements::{Requirement, skip};
 use regatta_tests::{Broker, Lab, eventually};
 use serde_json::Value;
@@ -39,7 +40,7 @@ pub(crate) fn lab_of_a_bare_device() -> Lab {
 pub(crate) fn edit(path: &Path, changes: &[(&str, &str)]) {
     let mut text = fs::read_to_string(path).expect("a configuration");
     for (from, to) in changes {
-        assert!(text.contains(from), "{} lacks {from}", path.display());
+        assert!(text.contains(from), "{} has no {from}", path.display());
         text = text.replace(from, to);
     }
     fs::write(path, text).expect("a configuration");
@@ -47,14 +48,7 @@ pub(crate) fn edit(path: &Path, changes: &[(&str, &str)]) {
 
 /// Adds a large file as an asset and returns its SHA-256.
 pub(crate) fn add_bulk(lab: &Lab) -> String {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut noise = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    let bytes: Vec<u8> = (0..BULK_BYTES / 8).flat_map(|_| noise()).collect();
+    let bytes = SplitMix64::new(0).bytes(BULK_BYTES as usize);
     fs::write(lab.scratch().join(BULK), bytes).expect("a large file");
     let added = lab.json(&["asset", "add", BULK]);
     added["assets"][0]["sha256"].as_str().expect("a hash").to_owned()

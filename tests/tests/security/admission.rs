@@ -58,12 +58,12 @@ fn a_run_arrives_whole_and_verifies(broker: Broker) {
 }
 
 #[test]
-fn a_run_arrives_whole_and_verifies_over_the_embedded_broker() {
+fn run_is_delivered_completely_and_verifies_via_the_embedded_broker() {
     a_run_arrives_whole_and_verifies(Broker::Embedded);
 }
 
 #[test]
-fn a_run_arrives_whole_and_verifies_over_mosquitto() {
+fn run_is_delivered_completely_and_verifies_via_mosquitto() {
     a_run_arrives_whole_and_verifies(Broker::Mosquitto);
 }
 

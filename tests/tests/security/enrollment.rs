@@ -72,7 +72,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
     );
     let (code, text) = enroll(&fresh.replace(&fresh[fresh.len() - 8..], "00000000"), "two");
     assert!(
-        code == Some(3) && text.contains("no such token"),
+        code == Some(3) && text.contains("unknown token"),
         "{code:?} {text}"
     );
     assert_eq!(enroll("regatta-enroll://x", "two").0, Some(2));

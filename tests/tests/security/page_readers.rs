@@ -60,7 +60,7 @@ fn comparison(number: u32) -> String {
 }
 
 #[test]
-fn abandoned_requests_of_the_slowest_page_keep_nobody_waiting() {
+fn abandoned_requests_do_not_delay_other_readers() {
     let Some((lab, url)) = lab_with_many_runs() else {
         return;
     };

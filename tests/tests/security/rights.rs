@@ -134,7 +134,7 @@ fn a_device_has_its_own_topics_only_in_mosquitto() {
 }
 
 #[test]
-fn nobody_but_the_coordinator_commands_a_device() {
+fn device_executes_only_commands_signed_by_the_coordinator() {
     let Some(mut lab) = lab(Broker::Mosquitto) else {
         return;
     };

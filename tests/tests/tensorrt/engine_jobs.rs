@@ -94,7 +94,7 @@ fn engines_are_built_before_runs_are_requested() {
     for expected in [
         "digits, Offline engine build, round",
         "loaded     tensorrt",
-        "not a result: its task is engine build, which is no measurement",
+        "not a result: its task is engine build, which is not a measurement",
     ] {
         assert!(shown.contains(expected), "{shown}");
     }

@@ -92,7 +92,7 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
 }
 
 #[test]
-fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
+fn lost_cuda_device_fails_only_its_run_with_the_drivers_message() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut tensorrt = TensorrtLab::new(lab);
     tensorrt.build(&BATCH);

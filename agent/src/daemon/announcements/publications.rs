@@ -12,7 +12,7 @@ use regatta_wire::{
 
 use super::software::software_facts;
 use crate::{
-    build_info::{AGENT_VERSION, ENGINES},
+    build_info::AGENT_VERSION,
     daemon::{device::Device, link::Publication, runs::run_delivery::StreamMessage},
     doctor,
 };
@@ -31,7 +31,7 @@ pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Option<P
         public_key: device.identity().public_key(),
         online,
         agent: AGENT_VERSION.to_owned(),
-        engines: ENGINES.to_vec(),
+        engines: regatta_engines::kinds().collect(),
         facts_json: serde_json::to_vec(&facts).unwrap_or_default(),
         runs,
     };

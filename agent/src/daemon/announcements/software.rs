@@ -15,7 +15,7 @@ pub(super) fn software_facts(machine: &FactsReader) -> SoftwareFacts {
     static FACTS: OnceLock<SoftwareFacts> = OnceLock::new();
     let read = || SoftwareFacts {
         agent_sha256: sha256_of_file(Path::new(PROGRAM))
-            .inspect_err(|e| tracing::warn!("the agent's own program cannot be hashed: {e}"))
+            .inspect_err(|e| tracing::warn!("cannot hash the agent's executable: {e}"))
             .ok()
             .map(|program| program.hex()),
         ..machine.software()

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use regatta_harness::ENGINES;
+use regatta_engines::tensorrt::ENGINES;
 
 use crate::{
     assets::{AssetStore, view},

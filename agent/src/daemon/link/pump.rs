@@ -216,7 +216,7 @@ impl Receiving<'_> {
         loop {
             let silence_deadline = self.last_packet.time() + 2 * SILENCE;
             let Ok(polled) = timeout_at(silence_deadline, event_loop.poll()).await else {
-                let silence = format!("the broker has said nothing for {} s", 2 * SILENCE.as_secs());
+                let silence = format!("no message from the broker for {} s", 2 * SILENCE.as_secs());
                 return ConnectionError::Io(io::Error::new(io::ErrorKind::TimedOut, silence));
             };
             if matches!(polled, Ok(Event::Incoming(_))) {
@@ -274,8 +274,9 @@ fn all_granted(answer: &SubAck) -> io::Result<()> {
         .iter()
         .find(|code| !matches!(code, SubscribeReasonCode::Success(_)));
     refused.map_or(Ok(()), |code| {
-        let message =
-            format!("the broker refuses this device its own topics ({code:?}): see to its access rules");
+        let message = format!(
+            "the broker refuses this device access to its topics ({code:?}): check the broker's access rules"
+        );
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     })
 }

@@ -37,7 +37,7 @@ pub(super) async fn wrap(
     };
     let enrollment = Enrollment::load(&state_dir)
         .map_err(io::Error::other)?
-        .ok_or_else(|| io::Error::other("the device is not enrolled any more"))?;
+        .ok_or_else(|| io::Error::other("the device is no longer enrolled"))?;
     let config = enrollment.tls(&identity).map_err(io::Error::other)?;
     let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
     let stream = TlsConnector::from(config).connect(name, socket).await?;

@@ -80,7 +80,7 @@ mod tests {
     use crate::daemon::executor::run_process::describe_end;
 
     #[test]
-    fn a_leftover_is_killed_and_a_later_process_of_the_same_number_is_not() {
+    fn leftover_process_is_killed_but_not_a_reused_pid() {
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .process_group(0)

@@ -18,7 +18,7 @@ use super::{
     sealed::{OnDisk, Sealed},
     spec_check,
 };
-use crate::{build_info::ENGINES, config::AgentConfig};
+use crate::config::AgentConfig;
 
 /// Time without acknowledgements after which delivery no longer delays the next run.
 const ACKNOWLEDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -141,7 +141,8 @@ impl RunQueue {
         device: &DeviceId,
         events: &mut Vec<RunEvent>,
     ) -> Result<(), String> {
-        let spec = spec_check::check(spec_json, id, device, ENGINES)
+        let engines: Vec<_> = regatta_engines::kinds().collect();
+        let spec = spec_check::check(spec_json, id, device, &engines)
             .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
         self.store.make_space(events)?;
         self.store.create(id, &spec, spec_json)?;

@@ -137,7 +137,7 @@ impl Run {
     /// Marks the run as released: the coordinator has recorded it with every file.
     pub(crate) fn release(&mut self) {
         if !std::mem::replace(&mut self.job.released, true) {
-            tracing::info!("run {}: released by the coordinator", self.id);
+            tracing::info!("run {}: delivered; the coordinator has every file", self.id);
             self.save();
         }
     }
@@ -228,7 +228,7 @@ impl Run {
     /// Records that logged bytes may not be on disk. The run then fails, however it ends.
     pub(crate) fn set_unflushed(&mut self, error: Unflushed) {
         let why = format!("{:#}", anyhow::Error::from(error));
-        tracing::error!("run {}: {why}; nothing more is sent while it is on", self.id);
+        tracing::error!("run {}: {why}; nothing more is sent while it is running", self.id);
         self.job.unflushed.get_or_insert(why);
         self.save();
     }

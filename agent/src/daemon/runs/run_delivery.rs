@@ -129,7 +129,7 @@ impl RunDelivery {
             return;
         }
         tracing::warn!(
-            "run {}: the coordinator lacks {} of its files, which were acknowledged: they are sent again",
+            "run {}: {} of its acknowledged files are missing at the coordinator: they are sent again",
             self.run,
             restarted.len()
         );

@@ -35,7 +35,7 @@ pub(crate) enum RunDirError {
         source: io::Error,
     },
     /// A document does not parse.
-    #[error("{} cannot be understood", .path.display())]
+    #[error("{} is invalid", .path.display())]
     Document {
         /// The file.
         path: PathBuf,
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_directory_appears_whole_and_goes_whole() {
+    fn run_directory_is_created_and_removed_atomically() {
         let runs = tempfile::tempdir().unwrap();
         let run = RunId::now();
         let dir = RunDir::create(runs.path(), run, b"{ \"spec\": 1 }", &Job::queued(7)).unwrap();

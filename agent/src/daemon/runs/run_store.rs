@@ -216,7 +216,7 @@ impl RunStore {
                 let error = anyhow::Error::from(error);
                 return Err(format!("{}: {error:#}", end_reason::NO_SPACE));
             };
-            tracing::warn!("run {oldest}: released by the coordinator, and makes room for another");
+            tracing::warn!("run {oldest}: delivered; removed to make room for another");
             if !self.remove(oldest) {
                 return Err(format!(
                     "{}: a released one cannot be removed",

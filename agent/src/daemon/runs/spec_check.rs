@@ -118,7 +118,7 @@ fn name(what: &'static str, value: &str) -> Result<(), SpecError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     if value.starts_with('.') || !value.bytes().all(allowed) {
         return Err(refuse(
-            "holds something other than letters, digits, `.`, `_` and `-`, or begins with a dot",
+            "contains characters other than letters, digits, `.`, `_` and `-`, or begins with a dot",
         ));
     }
     Ok(())

@@ -239,9 +239,7 @@ fn evidence(
     not_a_measurement.extend(request.foreign_root.clone());
     let reported = reported.and_then(|bytes| {
         serde_json::from_slice::<Attempt>(&bytes)
-            .map_err(|e| {
-                not_a_measurement.push(format!("{ATTEMPT} of the run process cannot be understood: {e}"))
-            })
+            .map_err(|e| not_a_measurement.push(format!("{ATTEMPT} of the run process is invalid: {e}")))
             .ok()
     });
     Evidence {

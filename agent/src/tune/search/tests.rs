@@ -1,6 +1,7 @@
 //! Tests of the search on modelled boards in virtual time. They compare its choice with the best of the full grid.
 
-use regatta_harness::HarnessSettings;
+use regatta_config::engine_settings::EngineSettings;
+use regatta_engines::sim::SimModel;
 use regatta_schedule::{
     board_model::BoardModel,
     throughput_bound,
@@ -41,7 +42,8 @@ fn configured(name: &str, settings: &BTreeMap<String, String>) -> BoardModel {
         kind: EngineKind::Sim,
         settings: trial_settings,
     };
-    HarnessSettings::try_from(&spec).unwrap().sim.board
+    let settings = EngineSettings::try_from(&spec).unwrap();
+    SimModel::of(&settings).unwrap().board
 }
 
 fn rate(board: &BoardModel, samples: usize, seed: u64) -> f64 {

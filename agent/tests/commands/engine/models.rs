@@ -58,5 +58,5 @@ fn a_library_with_plug_ins_is_loaded_and_part_of_the_key() {
     assert_eq!(with["manifest"]["plugins_sha256"].as_array().unwrap().len(), 1);
     fs::write(place.scratch.path().join("text.so"), "no library").unwrap();
     let refused = place.refused(&["build", "--onnx", "digits.onnx", "--plugins", "text.so"], 2);
-    assert!(refused.contains("text.so is no shared library"), "{refused}");
+    assert!(refused.contains("text.so is not a shared library"), "{refused}");
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 
+use regatta_random::SplitMix64;
 use regatta_test_support::fixture::onnx;
 use tract_onnx::pb::{
     AttributeProto, GraphProto, NodeProto, TensorProto, attribute_proto::AttributeType,
@@ -26,10 +27,9 @@ struct Network {
 
 impl Network {
     fn new() -> Self {
-        let mut random = 1_u32;
+        let mut random = SplitMix64::new(1);
         let values = (0..4096).flat_map(|_| {
-            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let value = f32::from(u16::try_from(random >> 16).unwrap()) / 65_536.0 - 0.5;
+            let value = f32::from(random.bits() as u16) / 65_536.0 - 0.5;
             (value * 0.1).to_le_bytes()
         });
         Self {

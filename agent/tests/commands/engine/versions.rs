@@ -32,7 +32,7 @@ fn of_several_shims_the_one_that_serves_the_version_best_is_loaded() {
 }
 
 #[test]
-fn what_a_version_lacks_is_refused_by_name() {
+fn options_missing_in_a_tensorrt_version_are_refused_by_name() {
     let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.10", &["8.5.2", "8.6.1", "10.3.0", "11.0.0"]);
     let refused = |version: &str, flags: &str| {
@@ -43,7 +43,7 @@ fn what_a_version_lacks_is_refused_by_name() {
             2,
         )
     };
-    let alone = "DLA only computes in fp16 and int8, so the whole network would run on the GPU";
+    let alone = "DLA only computes in fp16 and int8, so the network would run completely on the GPU";
     for (version, flags, reason) in [
         ("8502", "--level 3", "an optimisation level was requested, which TensorRT 8.5.2 does not know".to_owned()),
         ("8502", "--dla-core 0", format!("{alone}; hint: use --precision fp16 or int8")),
@@ -77,7 +77,7 @@ fn what_a_version_lacks_is_refused_by_name() {
 }
 
 #[test]
-fn a_timing_cache_serves_builds_of_its_own_version() {
+fn timing_cache_is_used_by_the_same_version_only() {
     let place = Place::fake(&[]);
     place.become_version("libnvinfer.so.8", &["8.5.2", "8.6.1"]);
     let engines = place.scratch.path().join("engines");
@@ -168,7 +168,7 @@ fn the_real_shim_reports_a_library_that_is_not_tensorrt() {
     let message = real.refused_with(&[("FAKE_TRT_VERSION", "10701")], &BUILD, 3);
     assert!(
         message.contains("TensorRT rtx-1.7.1 cannot be opened: ")
-            && message.contains("libtensorrt_rtx.so.1 is no TensorRT"),
+            && message.contains("libtensorrt_rtx.so.1 is not a TensorRT"),
         "{message}"
     );
     // Without its parser, engines can be loaded but not built.

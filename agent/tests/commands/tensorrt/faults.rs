@@ -67,7 +67,7 @@ fn a_failing_driver_or_device_is_reported_with_its_own_message() {
     place.fakes.compile_cuda(&["-DFAKE_WITHOUT_GRAPHS"]);
     let message = place.fault(&[], &[]);
     assert!(
-        message.contains("is older than CUDA 11.4: it lacks cuGraphLaunch"),
+        message.contains("is older than CUDA 11.4: it has no cuGraphLaunch"),
         "{message}"
     );
     fs::remove_file(place.fakes.cuda().join("libcuda.so.1")).unwrap();

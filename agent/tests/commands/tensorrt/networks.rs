@@ -109,7 +109,7 @@ fn each_network_has_an_engine_and_the_answers_are_those_of_tract() {
 }
 
 #[test]
-fn what_is_for_one_network_is_refused_for_several() {
+fn single_network_settings_are_refused_for_several_networks() {
     let Some(place) = place() else { return };
     let refused = |settings: &[&str]| {
         let ended = place.bench("Offline", "AccuracyOnly", settings, &COMPUTES);
@@ -123,7 +123,7 @@ fn what_is_for_one_network_is_refused_for_several() {
     );
     let message = refused(&["calibration=samples"]);
     assert!(
-        message.contains("samples has no encoder.cache, and each network needs scales of its own"),
+        message.contains("samples has no encoder.cache, and each network needs its scales"),
         "{message}"
     );
     fs::write(place.fixture.path("samples/encoder.cache"), "scales").unwrap();

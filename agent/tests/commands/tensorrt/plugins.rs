@@ -60,7 +60,7 @@ fn a_network_with_a_plug_in_is_built_and_run_with_its_library() {
 }
 
 #[test]
-fn what_is_no_library_with_plug_ins_is_refused_by_name() {
+fn libraries_without_plugins_are_refused_by_name() {
     let place = Place::new();
     place.build(&["--batch", "4"], &[]);
     fs::write(place.fixture.path("text.so"), "no library").unwrap();
@@ -78,7 +78,7 @@ fn what_is_no_library_with_plug_ins_is_refused_by_name() {
         ),
         (
             "text.so",
-            "./text.so is no shared library, so it has no TensorRT plug-ins",
+            "./text.so is not a shared library, so it has no TensorRT plug-ins",
         ),
         (
             "foreign.so",

@@ -1,16 +1,18 @@
-//! A small random generator, so that every run of a test is the same.
+//! The random numbers of simulated campaigns, the same in every run of a test.
 
-/// splitmix64.
-pub(super) struct Dice(pub(super) u64);
+use regatta_random::SplitMix64;
+
+/// A generator of faults.
+pub(super) struct Dice(SplitMix64);
 
 impl Dice {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     /// Draws a number below a bound.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
+        self.0.below(bound)
     }
 
     /// Draws the steps of faults within a time.

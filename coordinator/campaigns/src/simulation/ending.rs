@@ -1,5 +1,6 @@
 //! The ends of simulated runs.
 
+use regatta_types::documents::Judgement;
 use regatta_types::documents::{EndCause, RunPhase, RunState, end_reason};
 
 use super::dice::Dice;
@@ -9,9 +10,12 @@ use regatta_lab_store::{AttemptRow, RunOutcome};
 
 /// Returns a simulated run's end by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
 pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
-    let mut dice = Dice(cell * 1_000 + earlier);
+    let mut dice = Dice::new(cell * 1_000 + earlier);
     let good = RunOutcome {
-        valid: Some(true),
+        judgement: Judgement {
+            valid: Some(true),
+            ..Judgement::default()
+        },
         complete: true,
         signed: Some(true),
         ..RunOutcome::default()
@@ -21,8 +25,11 @@ pub(super) fn ending(cell: u64, earlier: u64) -> (RunState, RunOutcome) {
         8..11 => (failed("the engine failed: out of tensors"), good),
         11..14 => {
             let invalid = RunOutcome {
-                valid: Some(false),
-                reasons: vec!["the SUT completed a sample twice".to_owned()],
+                judgement: Judgement {
+                    valid: Some(false),
+                    reasons: vec!["the SUT completed a sample twice".to_owned()],
+                    ..Judgement::default()
+                },
                 ..good
             };
             (done(), invalid)

@@ -51,7 +51,7 @@ pub(super) struct Faults {
 
 impl Faults {
     pub(super) fn new(size: &Size, world: &World, is_disturbed: bool) -> Self {
-        let (mut dice, mut killing, mut stepping) = (Dice(3), Dice(4), Dice(5));
+        let (mut dice, mut killing, mut stepping) = (Dice::new(3), Dice::new(4), Dice::new(5));
         let steps = steps_in(size.hours);
         Self {
             ids: world.devices.keys().cloned().collect(),

@@ -14,7 +14,7 @@ pub(super) fn wrong_token(refusal: TokenRefusal) -> PageError {
         ),
         TokenRefusal::TooManyAttempts => (
             StatusCode::TOO_MANY_REQUESTS,
-            "too many wrong tokens came from this address",
+            "too many wrong tokens were sent from this address",
         ),
         TokenRefusal::Internal => return PageError::internal(),
     };
@@ -38,8 +38,8 @@ pub(super) fn foreign() -> PageError {
 pub(super) fn only_reads() -> PageError {
     PageError {
         status: StatusCode::FORBIDDEN,
-        message: "this token only reads, and the action needs an operator's".to_owned(),
-        hint: "The owner of the workspace makes one: `regatta dashboard token add NAME --role operator`.",
+        message: "this token is a reader's; the action needs an operator's".to_owned(),
+        hint: "The owner of the workspace creates one: `regatta dashboard token add NAME --role operator`.",
     }
 }
 

@@ -31,7 +31,7 @@ impl Form {
                 .eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
         };
         if !media_type.is_some_and(is_form) {
-            let message = "only forms of the page's own are read";
+            let message = "only forms of this page are accepted";
             return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         let read = tokio::time::timeout(PATIENCE, to_bytes(body, MAX)).await;

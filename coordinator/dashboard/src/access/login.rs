@@ -40,7 +40,7 @@ pub(super) fn login_page(target: &str, wrong: Option<&PageError>) -> Page {
             button { "Log in" }
         }
         p .note {
-            "The owner of the workspace makes tokens: " code { "regatta dashboard token add NAME" }
+            "The owner of the workspace creates tokens: " code { "regatta dashboard token add NAME" }
             ". Reading needs one, and changing the lab needs one with " code { "--role operator" } "."
         }
     };

@@ -117,7 +117,7 @@ impl Access {
         if !self.guesses.try_ended_token(token.number) {
             return Err(TokenRefusal::TooManyAttempts);
         }
-        tracing::warn!(%from, "the token of {} for the live page has ended", token.name);
+        tracing::warn!(%from, "the token of {} for the live page has expired", token.name);
         Err(TokenRefusal::Unknown)
     }
 

@@ -116,7 +116,7 @@ impl Follower {
                 Ok(true) => changed(),
                 Ok(false) => {}
                 Err(error) if was_readable => {
-                    tracing::error!("the live page's tokens cannot be read: {error}");
+                    tracing::error!("cannot read the tokens of the live page: {error}");
                 }
                 Err(_) => {}
             }

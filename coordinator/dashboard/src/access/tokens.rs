@@ -20,7 +20,7 @@ pub enum PageTokenError {
     #[error("there is a valid token of `{0}`")]
     Taken(String),
     /// The system provides no random numbers.
-    #[error("no token could be made")]
+    #[error("cannot create a token")]
     Randomness(#[from] NoRandomness),
     /// The store failed.
     #[error("the token cannot be stored")]

@@ -45,11 +45,11 @@ pub(super) fn render(rows: &[ComparisonRow], is_different_only: bool) -> Markup 
                 p { "Nothing is better or worse." }
             } @else {
                 (plot(&listed, &title).render())
-                p .note { "Point: median of B / A over the pairs. Line: its 95 % interval. Band: the A/A floor, what the device differs from itself." }
+                p .note { "Point: median of B / A over the pairs. Line: its 95 % interval. Band: the A/A floor, by how much the device differs from itself." }
                 (table(&listed, &title))
                 @if listed.iter().any(|row| is_one_run_each(row)) {
                     p .note {
-                        @if !listed.iter().all(|row| is_one_run_each(row)) { "Of the rows with one run on each side: a" } @else { "A" }
+                        @if !listed.iter().all(|row| is_one_run_each(row)) { "For rows with one run on each side, a" } @else { "A" }
                         " ratio of two single runs says nothing about the next run: repeat both sides, interleaved."
                     }
                 }
@@ -233,7 +233,7 @@ mod tests {
     fn a_row_without_pairs_is_listed_and_not_drawn() {
         let without = ComparisonRow {
             interval: None,
-            ..row("boat", "cannot tell", f64::NAN)
+            ..row("boat", "undecided", f64::NAN)
         };
         let page = render(&[without], false).into_string();
         assert!(

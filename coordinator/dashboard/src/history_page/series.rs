@@ -8,11 +8,11 @@ use crate::{
     outside_text::{NAME, SENTENCE, shown},
     plot::{Axis, Line, Mark, Plot, Scale},
 };
-use regatta_lab_store::Metric;
 use regatta_lab_views::{
     comparisons::{History, HistoryChange, HistoryPoint},
     wording::{self, figure::value},
 };
+use regatta_types::documents::Metric;
 
 /// The number of the newest runs that are drawn, and of those that are listed.
 const MAX_DRAWN: usize = 300;

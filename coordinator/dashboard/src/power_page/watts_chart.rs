@@ -30,7 +30,7 @@ pub(super) fn render(timelines: &[PowerTimeline]) -> Markup {
         .map(|sample| sample.seconds)
         .fold(f64::NEG_INFINITY, f64::max);
     if parts.is_empty() {
-        return html! { p .note { "No samples of the meter are there yet." } };
+        return html! { p .note { "There are no samples of the meter yet." } };
     }
     html! {
         p .note { "PTDaemon samples once a second. The shaded parts are LoadGen's, and the dashed lines are where each phase began." }

@@ -36,7 +36,12 @@ pub(super) fn facts(row: &RunRow) -> Markup {
     facts.extend(spec.gate.iter().map(|gate| ("Gate", gate.to_string())));
     facts.extend(wording::run_figures(row).map(|figures| ("Figures", figures)));
     if let Some(outcome) = &row.outcome {
-        facts.extend(outcome.samples.map(|samples| ("Samples", samples.to_string())));
+        facts.extend(
+            outcome
+                .judgement
+                .samples
+                .map(|samples| ("Samples", samples.to_string())),
+        );
         let agent = outcome.window.as_ref().map(wording::window);
         facts.extend(agent.map(|agent| ("Agent", format!("{agent} while LoadGen ran"))));
     }

@@ -9,8 +9,9 @@ use crate::{
     plot::{Axis, Line, Mark, Plot, Scale},
 };
 use regatta_lab_runs::LatencyDistribution;
-use regatta_lab_store::{Metric, RunRow};
+use regatta_lab_store::RunRow;
 use regatta_lab_views::wording::figure::value;
+use regatta_types::documents::Metric;
 
 /// The ratio of the longest and the shortest latency from which the axis is logarithmic.
 const WIDE: f64 = 20.0;
@@ -52,8 +53,7 @@ fn what(row: &RunRow, latencies: &LatencyDistribution) -> String {
         ),
     };
     format!(
-        "Latencies of {of}. LoadGen logs these points; the lines between them are only drawn. Each further nine of the left axis is \
-         equally long. {judged}."
+        "Latencies of {of}. LoadGen logs these points; the lines between them are only drawn. The left axis shows percentiles, logarithmic towards 100 %. {judged}."
     )
 }
 
@@ -117,7 +117,7 @@ fn plot(row: &RunRow, latencies: &LatencyDistribution) -> Plot {
 
 /// Returns the estimate by early stopping, where the run is judged by one.
 fn judged_estimate(row: &RunRow) -> Option<f64> {
-    let judged = row.outcome.as_ref()?.judged.as_ref()?;
+    let judged = row.outcome.as_ref()?.judgement.figure.as_ref()?;
     (judged.unit == "ns").then_some(judged.value)
 }
 

@@ -227,7 +227,7 @@ fn answer(
             return refusal(StatusCode::FORBIDDEN, "this device is not enrolled here");
         }
         let (true, Some((kind, sha256))) = (is_get, requested) else {
-            return refusal(StatusCode::NOT_FOUND, "no such address");
+            return refusal(StatusCode::NOT_FOUND, "unknown address");
         };
         let from = match from {
             None => None,
@@ -240,7 +240,7 @@ fn answer(
         };
         let begin = from.unwrap_or(0);
         if begin > bytes || (from.is_some() && begin == bytes) {
-            return refusal(StatusCode::RANGE_NOT_SATISFIABLE, "it is not that long");
+            return refusal(StatusCode::RANGE_NOT_SATISFIABLE, "it is shorter");
         }
         let Some(parts) = parts(&shared.asset_store, kind, &sha256, begin, bytes) else {
             return refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset");
@@ -248,7 +248,7 @@ fn answer(
         let Some(turn) = turn(&shared).await else {
             return refusal(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many devices get assets now: ask again",
+                "too many devices are downloading assets: try again",
             );
         };
         let to = Recipient {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_has_no_place() {
+    fn asset_paths_accept_only_hashes() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = regatta_lab_store::workspace::Workspace::create(dir.path(), "schema = 1\n").unwrap();
         let asset_store = AssetStore::of(&workspace);

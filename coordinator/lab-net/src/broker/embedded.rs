@@ -118,7 +118,7 @@ impl Broker {
             source,
         })?;
         if matches!(acceptor, Acceptor::Plain) && !address.ip().is_loopback() {
-            tracing::warn!(%address, "PLAIN TCP beyond loopback: anybody who reaches this port can play any device");
+            tracing::warn!(%address, "unencrypted MQTT on a non-loopback address: anyone who can reach it can impersonate any device");
         }
         let (shutdown, _) = broadcast::channel(1);
         let intake = Intake::new(inbox);

@@ -17,11 +17,10 @@ pub(super) fn describe(error: &io::Error, now: Timestamp) -> Option<String> {
             "the device's certificate is not valid yet by this machine's clock, which says {now}; hint: set the clock"
         ),
         Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => format!(
-            "the device's certificate has expired by this machine's clock, which says {now}; hint: check the clock; `regatta device add NAME \
-             --again` makes a token with which the device enrolls again"
+            "the device's certificate has expired by this machine's clock, which says {now}; hint: check the clock; `regatta device add NAME --again` creates a token with which the device enrolls again"
         ),
         Error::AlertReceived(AlertDescription::CertificateExpired) => {
-            "the device does not accept this coordinator's certificate by its own clock; hint: check the device's clock".to_owned()
+            "the device does not accept this coordinator's certificate at the time of the device's clock; hint: check that clock".to_owned()
         }
         _ => "hint: a device of another lab must enroll here first".to_owned(),
     })
@@ -32,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_clock_is_not_called_another_lab() {
+    fn wrong_clock_is_not_reported_as_another_lab() {
         let described =
             |error: Error| describe(&io::Error::other(error), Timestamp::UNIX_EPOCH).unwrap_or_default();
         let invalid = |error| described(Error::InvalidCertificate(error));

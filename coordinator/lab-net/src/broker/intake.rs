@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_wait_is_dropped_while_the_ingest_has_much_to_do() {
+    async fn unacknowledged_messages_are_dropped_while_the_ingest_is_full() {
         let (intake, mut inbound) = full(Duration::from_secs(3600)).await;
         let mut drain = async |count| {
             for _ in 0..count {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_ever() {
+    async fn waiting_for_the_ingest_is_bounded() {
         let (intake, inbound) = full(Duration::from_millis(1)).await;
         intake.take(event(LOG)).await;
         assert_eq!(

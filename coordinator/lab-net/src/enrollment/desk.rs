@@ -225,7 +225,7 @@ fn granted(entry: Entry) -> Result<String, Refusal> {
             )));
         }
         Entry::UnknownToken => {
-            "the coordinator knows no such token: it was revoked or mistyped; make another with `regatta device add`"
+            "unknown token: it was revoked or mistyped; make another with `regatta device add`"
         }
         Entry::Expired => "the token has expired: make another with `regatta device add`",
         Entry::Used => "the token has been used by another device: make another with `regatta device add`",

@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
             if let Err(error) = shared.limiter.admit(from.ip(), serve(stream, &shared)).await {
-                tracing::debug!(%from, "an enrollment came to nothing: {error}");
+                tracing::debug!(%from, "an enrollment failed: {error}");
             }
         });
     }

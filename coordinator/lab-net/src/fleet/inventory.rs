@@ -121,8 +121,7 @@ impl Inventories {
         if unknown.len() > known.map_or(0, BTreeSet::len) {
             tracing::warn!(
                 %device,
-                "the device holds {} runs that this store does not know; it keeps them. \
-                 hint: was the store restored from an older copy? `regatta status` names the runs",
+                "the device has {} runs that this database does not know, and keeps them. hint: was the database restored from an older copy? `regatta status` names the runs",
                 unknown.len()
             );
         }

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_uses_up_nobody_elses_arrivals() {
+    fn handshake_limit_is_per_address() {
         let limiter = HandshakeLimiter::new(PLACES);
         let greedy = (0..5000).filter(|_| limiter.lets_in(HERE)).count();
         assert!((1024..2000).contains(&greedy), "{greedy}");

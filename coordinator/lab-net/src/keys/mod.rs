@@ -86,7 +86,7 @@ pub enum KeysError {
         path: PathBuf,
     },
     /// A certificate cannot be issued.
-    #[error("no certificate could be made")]
+    #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
 }
 

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_words() {
+    fn shell_quoting_keeps_arguments_unchanged() {
         let words = ["C:\\Program Files\\python.exe", "a & b", "it's", ""];
         let line = |shell: LoginShell| shell.line(&words).unwrap();
         assert_eq!(

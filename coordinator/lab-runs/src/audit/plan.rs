@@ -44,7 +44,7 @@ pub enum PlanError {
     #[error("run {0}, which the audit needs, was removed")]
     Removed(RunId),
     /// The round of the audited run is no longer there.
-    #[error("there is no round {0} any more")]
+    #[error("unknown round {0}")]
     NoRound(String),
     /// The round does not have the audit.
     #[error("round {round} has no {test}; it has {known}")]

@@ -119,7 +119,7 @@ pub fn expect_proven(workspace: &Workspace, store: &Store, run: RunId, of: &Audi
                 .verify_file(dir.path(), name)
                 .map_err(|error| match error {
                     ProofError::Changed(_) => anyhow::anyhow!(
-                        "{} is no longer what the device delivered: audits come before truncation",
+                        "{} has changed since the device delivered it: run audits before truncating",
                         path.display()
                     ),
                     error => anyhow::Error::from(error).context(format!("run {run}")),
@@ -230,7 +230,7 @@ impl Verifier<'_> {
     /// Returns the LoadGen and engine of the three runs, as the devices report them, if they differ.
     fn other_loadgens(&self) -> Vec<String> {
         let Some(own) = self.ran(self.spec.run) else {
-            return vec!["the audit's evidence does not tell which LoadGen and engine ran".to_owned()];
+            return vec!["the audit's evidence does not name the LoadGen and engine that ran".to_owned()];
         };
         let others = [
             ("performance", Some(self.of.performance)),
@@ -241,7 +241,7 @@ impl Verifier<'_> {
             .filter_map(|(name, run)| {
                 let Some(other) = self.ran(run?) else {
                     return Some(format!(
-                        "the {name} run's evidence does not tell which LoadGen and engine ran"
+                        "the evidence of the {name} run does not name the LoadGen and engine that ran"
                     ));
                 };
                 (other != own).then(|| format!("the audit was run by {own}, the {name} run by {other}"))

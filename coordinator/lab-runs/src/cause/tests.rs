@@ -1,6 +1,7 @@
 //! Tests of the causes that runs end with.
 
 use super::*;
+use regatta_types::documents::Judgement;
 
 fn failed(reason: &str) -> RunEnd<'_> {
     RunEnd {
@@ -136,7 +137,10 @@ fn every_reason_of_a_failed_run_has_one_cause() {
 #[test]
 fn a_finished_run_is_judged_by_its_outcome() {
     let good = RunOutcome {
-        valid: Some(true),
+        judgement: Judgement {
+            valid: Some(true),
+            ..Judgement::default()
+        },
         complete: true,
         signed: Some(true),
         ..RunOutcome::default()
@@ -156,14 +160,20 @@ fn a_finished_run_is_judged_by_its_outcome() {
         (good.clone(), None),
         (
             RunOutcome {
-                valid: Some(false),
+                judgement: Judgement {
+                    valid: Some(false),
+                    ..Judgement::default()
+                },
                 ..good.clone()
             },
             Some(EndCause::Invalid),
         ),
         (
             RunOutcome {
-                valid: None,
+                judgement: Judgement {
+                    valid: None,
+                    ..Judgement::default()
+                },
                 ..good.clone()
             },
             Some(EndCause::Workload),

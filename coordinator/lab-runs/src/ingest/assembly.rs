@@ -85,7 +85,7 @@ impl Assembly {
         if committed < row.committed {
             tracing::error!(
                 stream = %row.name,
-                "{} bytes that had been flushed to disk are gone, asking for them again: is the disk sound?",
+                "{} bytes that had been flushed to disk are missing and are requested again: check the disk",
                 row.committed - committed
             );
         }

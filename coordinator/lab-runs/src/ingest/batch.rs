@@ -277,8 +277,8 @@ impl Ingest {
             Identity::NowDuplicated => {
                 tracing::error!(
                     %device,
-                    "two agents use the identity of one device: nothing is taken from either while both are there. \
-                     hint: was a card or state directory copied? `regatta-agent enroll --new-identity TOKEN` gives the copy a key of its own"
+                    "two agents use the identity of one device: messages of both are ignored until one is stopped. \
+                     hint: was a card or state directory copied? `regatta-agent enroll --new-identity TOKEN` gives the copy a new key"
                 );
                 self.store.device_is_duplicated(device, true)?;
                 self.store

@@ -134,7 +134,7 @@ fn take_repetition(
         _ => {
             return Err(Refusal::new(
                 RejectKind::Stream,
-                "it was delivered whole, and is another now",
+                "it was delivered completely, and has changed since",
             ));
         }
     };

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_devices_many_words_displace_no_other_devices_few() {
+    fn retry_queue_is_bounded_per_device() {
         let mut retry_queue = RetryQueue::default();
         let message = TopicMessage {
             payload: Bytes::from_static(b"x"),

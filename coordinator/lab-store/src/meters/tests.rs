@@ -27,7 +27,7 @@ fn belongs_to_another_process(store: &Store) {
 }
 
 #[test]
-fn one_session_at_a_time_has_a_meter() {
+fn meter_is_leased_to_one_session_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
     assert!(store.keep_meter("lab", &settings(), false).unwrap());

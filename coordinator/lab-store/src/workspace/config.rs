@@ -40,7 +40,7 @@ pub enum ConfigError {
     )]
     InTheOpen(BrokerAddress),
     /// TLS is requested without keys.
-    #[error("`broker` is {0}: TLS needs `tls = true` and the keys that `regatta init` makes")]
+    #[error("`broker` is {0}: TLS needs `tls = true` and the keys that `regatta init` creates")]
     WithoutKeys(BrokerAddress),
     /// `dashboard_listen` is neither `off` nor an address with its port.
     #[error(
@@ -50,11 +50,11 @@ pub enum ConfigError {
     /// The live page would be served to others unencrypted.
     #[error(
         "`dashboard_listen` is {0}, which other machines reach, and this workspace has no TLS for a login: \
-         `regatta init` makes one with keys, or listen on 127.0.0.1 and use `ssh -L {port}:127.0.0.1:{port} HOST`", port = .0.port()
+         `regatta init` creates one with keys, or listen on 127.0.0.1 and use `ssh -L {port}:127.0.0.1:{port} HOST`", port = .0.port()
     )]
     PageExposed(SocketAddr),
     /// A login is requested without TLS.
-    #[error("`dashboard_login` needs `tls = true` and the keys that `regatta init` makes")]
+    #[error("`dashboard_login` needs `tls = true` and the keys that `regatta init` creates")]
     LoginWithoutKeys,
     /// The live page has no host name.
     #[error(

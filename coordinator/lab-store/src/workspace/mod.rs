@@ -57,7 +57,7 @@ pub enum WorkspaceError {
     #[error("{} is a Regatta workspace already", .0.display())]
     Exists(PathBuf),
     /// The configuration file is invalid.
-    #[error("{} cannot be understood", .path.display())]
+    #[error("{} is invalid", .path.display())]
     Config {
         /// The file.
         path: PathBuf,

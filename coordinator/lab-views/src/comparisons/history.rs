@@ -41,13 +41,11 @@ pub fn histories(
     let (runs, excluded) = measured::measured(&rows, &BTreeSet::new(), &conditions.include);
     if runs.is_empty() {
         let excluded = wording::excluded_runs(&excluded);
-        return Err(
-            LabError::misuse("no run has a figure that counts").hint(if excluded.is_empty() {
-                "`regatta runs list` shows the runs".to_owned()
-            } else {
-                format!("left out: {excluded}")
-            }),
-        );
+        return Err(LabError::misuse("no run qualifies").hint(if excluded.is_empty() {
+            "`regatta runs list` shows the runs".to_owned()
+        } else {
+            format!("left out: {excluded}")
+        }));
     }
     let mut series: BTreeMap<(String, DeviceId, Combination), Vec<MeasuredRun>> = BTreeMap::new();
     for run in runs {

@@ -179,7 +179,7 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floo
     let strata: Vec<&[f64]> = groups.iter().map(|group| group.log_ratios.as_slice()).collect();
     let found = compare(&strata, combination.direction(), floor);
     let count = |side: usize| groups.iter().map(|group| group.runs[side]).sum();
-    let verdict = found.map_or(Verdict::CannotTell(MorePairs::TooMany), |found| found.verdict);
+    let verdict = found.map_or(Verdict::Undecided(MorePairs::TooMany), |found| found.verdict);
     let ratio = found.map_or(f64::NAN, |found| found.ratio);
     let pairs: Vec<[RunId; 2]> = groups.iter().flat_map(|group| group.pairs.clone()).collect();
     ComparisonRow {
@@ -198,7 +198,7 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floo
         floor_origin: found_floor.origin(),
         verdict: verdict.as_str(),
         more_pairs: match verdict {
-            Verdict::CannotTell(MorePairs::Enough(more) | MorePairs::AtLeast(more)) => Some(more),
+            Verdict::Undecided(MorePairs::Enough(more) | MorePairs::AtLeast(more)) => Some(more),
             _ => None,
         },
         words: words(verdict, ratio, pairs.len(), count(0) == 1 && count(1) == 1),
@@ -213,16 +213,14 @@ fn words(verdict: Verdict, ratio: f64, pairs: usize, is_one_run_each: bool) -> S
     match verdict {
         Verdict::Better | Verdict::Worse => format!("{} by {percent:.1} %", verdict.as_str()),
         Verdict::Same => "same".to_owned(),
-        Verdict::CannotTell(_) if is_one_run_each => {
-            "cannot tell: one run each is not a comparison".to_owned()
+        Verdict::Undecided(_) if is_one_run_each => "undecided: one run each is not a comparison".to_owned(),
+        Verdict::Undecided(MorePairs::Enough(1)) => "undecided: about 1 more pair needed".to_owned(),
+        Verdict::Undecided(MorePairs::Enough(more)) => format!("undecided: about {more} more pairs needed"),
+        Verdict::Undecided(MorePairs::AtLeast(more)) => {
+            format!("undecided: at least {} pairs needed", pairs + more)
         }
-        Verdict::CannotTell(MorePairs::Enough(1)) => "cannot tell: 1 more pair would".to_owned(),
-        Verdict::CannotTell(MorePairs::Enough(more)) => format!("cannot tell: {more} more pairs would"),
-        Verdict::CannotTell(MorePairs::AtLeast(more)) => {
-            format!("cannot tell: at least {} pairs are needed", pairs + more)
-        }
-        Verdict::CannotTell(MorePairs::TooMany) => format!(
-            "cannot tell, and {} pairs would not",
+        Verdict::Undecided(MorePairs::TooMany) => format!(
+            "undecided: more than {} pairs needed",
             regatta_compare::plan::MAX_PAIRS
         ),
     }

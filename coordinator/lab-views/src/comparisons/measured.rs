@@ -16,7 +16,8 @@ use crate::{
     wording::run_text,
 };
 use regatta_lab_runs::markers;
-use regatta_lab_store::{Metric, RunRow};
+use regatta_lab_store::RunRow;
+use regatta_types::documents::Metric;
 
 /// Runs that a comparison leaves out unless a user includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,7 +91,7 @@ pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static 
         RunPhase::Aborted => return Some("aborted"),
         _ => {}
     }
-    if outcome.valid == Some(false) {
+    if outcome.judgement.valid == Some(false) {
         return Some("INVALID");
     }
     if !row.is_usable() {
@@ -104,7 +105,7 @@ pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static 
     }
     // The device knows more than the spec, for example that a requested state did not hold.
     let of_spec = row.draft.spec.not_a_measurement();
-    let mut of_device = outcome.not_a_measurement.iter();
+    let mut of_device = outcome.judgement.not_a_measurement.iter();
     of_device
         .any(|reason| !of_spec.contains(reason))
         .then_some("disturbed, as their devices report")
@@ -112,7 +113,7 @@ pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static 
 
 /// Returns a run with the figure that `runs show` prints, if it is one that the checker reports.
 pub(super) fn measured_run(row: &RunRow) -> Option<MeasuredRun> {
-    let judged = row.outcome.as_ref()?.judged.as_ref()?;
+    let judged = row.outcome.as_ref()?.judgement.figure.as_ref()?;
     let started = run_text::start(row).or_else(|| row.draft.spec.created.parse().ok())?;
     Some(MeasuredRun {
         run: row.id,

@@ -149,7 +149,7 @@ fn ambiguous(name: &str, meant: &[RunRow]) -> LabError {
     let count = meant.len();
     let newest = meant.iter().take(SHOWN);
     let shown = newest.map(|row| format!("{}  {}", row.id, run_text::subject(row)));
-    let mut lines = vec!["the end of an id differs sooner than its beginning:".to_owned()];
+    let mut lines = vec!["ids share their first characters; abbreviate from the end:".to_owned()];
     lines.extend(shown);
     if count > SHOWN {
         lines.push(format!("and {} older runs", count - SHOWN));

@@ -44,7 +44,7 @@ pub struct RunFilter {
     /// Runs in these scenarios, comma separated
     #[arg(long, value_delimiter = ',')]
     pub scenario: Vec<Scenario>,
-    /// Runs requested since then: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
+    /// Runs requested since: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Timestamp>,
 }

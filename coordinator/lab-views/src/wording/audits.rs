@@ -8,7 +8,8 @@ use regatta_types::documents::{
 };
 
 use super::run_text;
-use regatta_lab_store::{Metric, RunRow};
+use regatta_lab_store::RunRow;
+use regatta_types::documents::Metric;
 
 /// Formats the result of an audit's run, and the facts that a reviewer needs. `None` when the run is not an audit or has no result yet.
 pub fn audit(row: &RunRow) -> Option<String> {

@@ -48,7 +48,7 @@ pub fn comparison_notes(report: &ComparisonReport) -> Vec<String> {
     }
     notes.extend(report.rows.iter().filter_map(drift_note));
     if concerned(|row| row.combination.length != FULL_LENGTH) {
-        notes.push("note: short runs are no MLPerf results".to_owned());
+        notes.push("note: short runs are not MLPerf results".to_owned());
     }
     notes
 }

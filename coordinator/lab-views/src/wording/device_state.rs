@@ -42,7 +42,7 @@ pub fn device_state_facts(row: &RunRow) -> Vec<(&'static str, String)> {
         facts.push(("gate", format!("opened after {seconds:.0} s{hottest}")));
     }
     facts.extend(telemetry(proof).map(|text| ("sensors", text)));
-    facts.extend(energy(proof, outcome.samples).map(|text| ("energy", text)));
+    facts.extend(energy(proof, outcome.judgement.samples).map(|text| ("energy", text)));
     facts.extend(wall_power(proof).map(|text| ("wall", text)));
     facts
 }

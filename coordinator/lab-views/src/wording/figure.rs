@@ -2,7 +2,7 @@
 
 use regatta_text::significant;
 
-use regatta_lab_store::Metric;
+use regatta_types::documents::Metric;
 
 /// Formats LoadGen's value and unit.
 pub fn value(metric: &Metric) -> String {

@@ -54,7 +54,7 @@ pub fn state(row: &RunRow) -> &'static str {
     let Some(outcome) = row.outcome.as_ref().filter(|_| phase == RunPhase::Done) else {
         return phase.as_str();
     };
-    match (outcome.valid, &outcome.audit) {
+    match (outcome.judgement.valid, &outcome.audit) {
         (Some(false), _) => "INVALID",
         (_, Some(audit)) if audit.passed => "TEST PASS",
         (_, Some(_)) => "TEST FAIL",
@@ -72,10 +72,10 @@ pub fn state(row: &RunRow) -> &'static str {
 /// of a latency that has no estimate, or `not judged` for a rate.
 pub fn figure(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
-    if let Some(judged) = &outcome.judged {
+    if let Some(judged) = &outcome.judgement.figure {
         return Some(value(judged));
     }
-    let metric = outcome.metric.as_ref()?;
+    let metric = outcome.judgement.metric.as_ref()?;
     Some(match metric.name.strip_suffix(" latency") {
         Some(percentile) => format!("{} ({})", value(metric), escape(percentile)),
         None => format!("{} (not judged)", value(metric)),
@@ -162,7 +162,10 @@ fn defects(row: &RunRow) -> impl Iterator<Item = &'static str> {
 
 /// Returns the time at which LoadGen started: by the device's clock if it was synchronised, otherwise by the coordinator's.
 pub fn start(row: &RunRow) -> Option<Timestamp> {
-    let timing = row.outcome.as_ref().and_then(|outcome| outcome.timing.as_ref());
+    let timing = row
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.judgement.timing.as_ref());
     let by_device = timing.and_then(|timing| timing.started.parse().ok());
     let by_coordinator = || row.started.as_ref()?.parse().ok();
     if timing.is_some_and(|timing| timing.synchronised != Some(true)) {
@@ -184,7 +187,7 @@ pub fn started(row: &RunRow, now: Timestamp) -> Option<String> {
 
 /// Returns the duration of LoadGen's run in seconds.
 pub fn seconds(row: &RunRow) -> Option<f64> {
-    let nanoseconds = row.outcome.as_ref()?.timing.as_ref()?.duration_ns?;
+    let nanoseconds = row.outcome.as_ref()?.judgement.timing.as_ref()?.duration_ns?;
     Some(nanoseconds as f64 / 1e9)
 }
 

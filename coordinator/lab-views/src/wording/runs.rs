@@ -27,9 +27,9 @@ pub fn stream_state(stream: &StreamRow) -> String {
 /// Formats LoadGen's figures by name, where the checker's figure is not LoadGen's headline.
 pub fn run_figures(row: &RunRow) -> Option<String> {
     let outcome = row.outcome.as_ref()?;
-    let metric = outcome.metric.as_ref()?;
+    let metric = outcome.judgement.metric.as_ref()?;
     let headline = format!("{} {}", escape(&metric.name), value(metric));
-    match &outcome.judged {
+    match &outcome.judgement.figure {
         Some(judged) if judged.name == metric.name => None,
         Some(judged) => Some(format!(
             "{} {}, as the checker reports; {headline}",
@@ -59,7 +59,7 @@ pub fn why_not(row: &RunRow) -> String {
 pub fn run_problems(row: &RunRow) -> Vec<String> {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
     if let Some(outcome) = row.outcome.as_ref() {
-        reasons.extend(outcome.reasons.iter().map(|reason| advice(row, reason)));
+        reasons.extend(outcome.judgement.reasons.iter().map(|reason| advice(row, reason)));
         reasons.extend(outcome.not_judged.iter().cloned());
         reasons.extend(outcome.accuracy.as_ref().and_then(not_reached));
         if !outcome.complete {

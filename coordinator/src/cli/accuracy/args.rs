@@ -11,7 +11,7 @@ use crate::exit::Failure;
 pub(in crate::cli) struct Args {
     /// The benchmark
     pub(super) benchmark: String,
-    /// Accuracy logs; each is judged by itself
+    /// Accuracy logs; each is judged separately
     #[arg(long, value_name = "mlperf_log_accuracy.json", required = true, num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
     /// The directory of the labels [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
@@ -20,13 +20,13 @@ pub(in crate::cli) struct Args {
     /// Type of the answers, as the official scripts spell it [default: the benchmark's]
     #[arg(long, value_name = "byte|float16|float32|int32|int64")]
     pub(super) dtype: Option<LabelType>,
-    /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
+    /// Run this reference script, too, and keep its output: beside the run for a run's log, otherwise beside the log
     #[arg(long, value_name = "SCRIPT")]
     pub(super) official: Option<PathBuf>,
-    /// Another directory for its output, accuracy.txt
+    /// Write the script's output, accuracy.txt, to this directory instead
     #[arg(long, value_name = "DIR", requires = "official")]
     pub(super) keep: Option<PathBuf>,
-    /// The interpreter of scripts that end in .py
+    /// The interpreter for scripts that end in .py
     #[arg(
         long,
         value_name = "PYTHON",
@@ -40,6 +40,6 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn no_scratch() -> Failure {
-    Failure::misuse("where do the labels lie?")
+    Failure::misuse("where are the labels?")
         .hint("name the scratch directory with --scratch, or a workspace with --workspace")
 }

@@ -85,7 +85,7 @@ pub(super) fn run(
             output.status,
             last.unwrap_or("it printed nothing")
         ))
-        .hint("its output was not kept; `--python` names another Python, and words behind `--` are the script's own options"));
+        .hint("its output was not kept; `--python` names another Python, and arguments after `--` are passed to the script"));
     }
     official::keep(&directory, script, log, &output.stdout)?;
     Ok(ScriptOutput {

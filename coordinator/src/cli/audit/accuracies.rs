@@ -44,7 +44,7 @@ pub(super) fn compare(
         }
         (None, _) => {
             return Err(Failure::misuse(
-                "responses differ, and for accuracies in their place the rules want the reference script's own output",
+                "the responses differ; to compare accuracies instead, the rules require the output of the reference script",
             )
             .hint("name it with --accuracy-script 'python3 SCRIPT ... --mlperf-accuracy-file'"));
         }

@@ -11,10 +11,16 @@ use crate::exit::CommandResult;
 
 /// What can be done with audits.
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = "\
+Examples:
+  regatta audit run --benchmark resnet50 --device boat-1
+      every audit that the round requires, in each scenario with a valid performance run
+  regatta audit verify TEST01 --run last
+      verify the newest run once more, and store the verdict in its record")]
 pub(super) enum Command {
-    /// Repeats finished runs under the round's audits, on their device, and verifies the results
+    /// Repeat finished runs under the round's audits, on their device, and verify the results
     Run(run::Args),
-    /// Compares an audit's run with the submission's, and writes the audit's directory
+    /// Compare an audit's run with the submission's run, and write the directory of the audit
     Verify(verify_args::Args),
 }
 

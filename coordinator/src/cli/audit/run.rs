@@ -21,12 +21,12 @@ pub(crate) struct Args {
     /// The benchmark
     #[arg(long)]
     benchmark: String,
-    /// Scenarios, comma separated [default: each that has a valid performance run]
+    /// Scenarios, comma separated [default: each with a valid performance run]
     #[arg(long, value_delimiter = ',')]
     scenario: Vec<Scenario>,
     #[command(flatten)]
     devices: TargetDevices,
-    /// Request audits of devices that are quarantined or in maintenance, too
+    /// Include devices that are quarantined or in maintenance
     #[arg(long)]
     force: bool,
     #[command(flatten)]

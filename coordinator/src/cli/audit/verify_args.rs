@@ -10,28 +10,28 @@ pub(crate) struct Args {
     /// The audit
     #[arg(value_name = "TEST01|TEST04|TEST05")]
     pub(super) test: Test,
-    /// The submission's run: holds accuracy/ and performance/run_1/
+    /// The directory of the submission's run, with accuracy/ and performance/run_1/
     #[arg(long, value_name = "DIR", required_unless_present = "run")]
     pub(super) results: Option<PathBuf>,
-    /// The audit's run: holds its three logs
+    /// The directory of the audit's run, with its three logs
     #[arg(long, value_name = "DIR", required_unless_present = "run")]
     pub(super) compliance: Option<PathBuf>,
-    /// Gets the directory TESTxx
+    /// The directory in which TESTxx/ is created
     #[arg(long, value_name = "DIR", required_unless_present = "run")]
     pub(super) output: Option<PathBuf>,
-    /// In place of those three: an audit's run of the workspace, whose record gets the verdict
+    /// Alternative to the three directories: verify this audit run of the workspace and store the verdict in its record
     #[arg(long, value_name = "RUN", conflicts_with_all = ["results", "compliance", "output"])]
     pub(super) run: Option<String>,
-    /// How TEST01 reads the first element of a response [default: byte; of a run, as its benchmark says]
+    /// The type as which TEST01 reads the first element of a response [default: byte; with --run, the benchmark's]
     #[arg(long, value_name = "byte|float32|int32|int64")]
     pub(super) dtype: Option<Dtype>,
-    /// The round whose audits apply [default: the newest; of a run, its own]
+    /// The round whose audits apply [default: the newest; with --run, the run's]
     #[arg(long, value_name = "vX.Y")]
     pub(super) round: Option<String>,
-    /// The benchmark, whose accuracies are compared where TEST01's responses differ
+    /// The benchmark whose accuracies are compared if TEST01's responses differ
     #[arg(long)]
     pub(super) benchmark: Option<String>,
-    /// The reference accuracy script with its arguments, which the log's path follows
+    /// The reference accuracy script with its arguments; the path of the log is appended
     #[arg(long, value_name = "COMMAND")]
     pub(super) accuracy_script: Option<String>,
     /// The directory of a bundled benchmark's labels [default: the workspace's scratch directory]

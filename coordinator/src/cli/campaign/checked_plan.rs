@@ -98,7 +98,7 @@ fn missing(
         let paths = files.not_served(&draft.spec);
         if !paths.is_empty() {
             own_files.push(format!(
-                "{}: no asset has {}, so devices need their own",
+                "{}: no asset has {}, so devices need a local copy",
                 draft.spec.benchmark.name,
                 paths.join(", ")
             ));

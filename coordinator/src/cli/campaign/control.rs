@@ -39,10 +39,10 @@ pub(in crate::cli) struct AbortArgs {
 pub(in crate::cli) struct RetryArgs {
     /// The campaign
     name: String,
-    /// The cause of the failed cells: device, infrastructure, precondition, workload, invalid or operator
+    /// Try cells again that failed for this cause: device, infrastructure, precondition, workload, invalid or operator
     #[arg(long, value_name = "CAUSE", required_unless_present = "skipped")]
     cause: Option<EndCause>,
-    /// The cells that were skipped, for example because the deadline had passed
+    /// Try cells again that were skipped, for example because the deadline had passed
     #[arg(long, conflicts_with = "cause")]
     skipped: bool,
 }
@@ -52,7 +52,7 @@ pub(in crate::cli) struct RetryArgs {
 pub(in crate::cli) struct DeadlineArgs {
     /// The campaign
     name: String,
-    /// The time after which no attempt begins, such as 2026-11-30T08:00:00Z, or a duration from now, such as 12h
+    /// Start no attempt after this time, such as 2026-11-30T08:00:00Z, or a duration from now, such as 12h
     #[arg(long, value_name = "TIME", required_unless_present = "none")]
     until: Option<Deadline>,
     /// Remove the deadline
@@ -119,7 +119,7 @@ pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     note_unserved(&workspace, context);
     let document = json!({ "campaign": row.name, "cause": args.cause, "retried": retried });
     context.print(&document, || {
-        format!("cells of campaign {} that are tried again: {retried}", row.name)
+        format!("cells of campaign {} that will be retried: {retried}", row.name)
     })?;
     Ok(exit::OK)
 }

@@ -18,35 +18,35 @@ use regatta_lab_store::{CampaignRow, Store, workspace::Workspace};
 #[command(after_help = "\
 Examples:
   regatta campaign plan weekend.toml
-      what would run, on which devices, for how long, and what is missing
+      show what would run, on which devices, for how long, and what is missing
   regatta campaign start weekend.toml
-      start it; the coordinator runs it, also after a restart
+      start it; the coordinator runs it, and continues after a restart
   regatta campaign status --watch
       follow it until it has ended
   regatta campaign report weekend --format csv
-      every attempt with its run and its figure")]
+      print every attempt with its run and its figure")]
 pub(super) enum Command {
-    /// Shows what a plan would run, where and for how long, and what is missing
+    /// Show what a plan would run, where and for how long, and what is missing
     Plan(plan::PlanArgs),
-    /// Starts the campaign of a plan
+    /// Start the campaign of a plan
     Start(start::StartArgs),
-    /// Lists the campaigns
+    /// List the campaigns
     List,
-    /// Shows the progress of a campaign; exit code 1 when a cell failed
+    /// Show the progress of a campaign; the exit code is 1 if a cell failed
     Status(status::StatusArgs),
-    /// Begins no attempt until `resume`; those that run may end
+    /// Start no attempt until `resume`; attempts that are running continue
     Pause(control::NameArgs),
-    /// Continues a paused campaign
+    /// Continue a paused campaign
     Resume(control::NameArgs),
-    /// Ends a campaign and its runs
+    /// End a campaign and its runs
     Abort(control::AbortArgs),
-    /// Tries failed or skipped cells again
+    /// Try failed or skipped cells again
     Retry(control::RetryArgs),
-    /// Moves or removes the deadline of a campaign
+    /// Change or remove the deadline of a campaign
     Deadline(control::DeadlineArgs),
-    /// Shows who paused, resumed, aborted or retried a campaign or moved its deadline, and when
+    /// Show who paused, resumed, aborted or retried a campaign or changed its deadline, and when
     Log(control::NameArgs),
-    /// Prints every cell with its attempts; exit code 1 unless every cell is good
+    /// Print every cell with its attempts; the exit code is 1 unless every cell is good
     Report(report::ReportArgs),
 }
 

@@ -16,7 +16,7 @@ use regatta_lab_views::documents::{CampaignPlanDocument, PlannedCombination, cel
 /// Flags of `campaign plan`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct PlanArgs {
-    /// The plan
+    /// The plan's file
     #[arg(value_name = "PLAN.toml")]
     plan: PathBuf,
 }

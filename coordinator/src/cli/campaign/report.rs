@@ -56,7 +56,7 @@ const COLUMNS: [(&str, &str); 26] = [
 pub(in crate::cli) struct ReportArgs {
     /// The campaign [default: the one that has not ended, or the last one]
     name: Option<String>,
-    /// How the report is printed
+    /// Output format
     // The global flag's name and type, with one value more.
     #[arg(long, value_parser = text_json_or_csv(), default_value = "text")]
     format: Format,

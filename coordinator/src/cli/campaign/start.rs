@@ -15,8 +15,12 @@ use regatta_lab_views::wording;
 
 /// Flags of `campaign start`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta campaign start weekend.toml
+      the coordinator runs it; follow it with `regatta campaign status --watch`")]
 pub(in crate::cli) struct StartArgs {
-    /// The plan
+    /// The plan's file
     #[arg(value_name = "PLAN.toml")]
     plan: PathBuf,
 }

@@ -11,10 +11,16 @@ use regatta_lab_views::documents::{campaign_status, campaign_summary};
 
 /// Flags of `campaign status`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta campaign status
+      the campaign that is running, or the last one
+  regatta campaign status weekend --watch
+      follow one until it has ended")]
 pub(in crate::cli) struct StatusArgs {
     /// The campaign [default: the one that has not ended, or the last one]
     name: Option<String>,
-    /// Follow it until it has ended
+    /// Follow the campaign until it has ended
     #[arg(long)]
     watch: bool,
 }

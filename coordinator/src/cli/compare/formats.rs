@@ -54,7 +54,7 @@ pub(super) fn junit(report: &ComparisonReport) -> String {
         "<testsuite name=\"regatta compare\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
         report.rows.len(),
         count("worse"),
-        count("cannot tell")
+        count("undecided")
     );
     for row in &report.rows {
         let _ = write!(
@@ -66,7 +66,7 @@ pub(super) fn junit(report: &ComparisonReport) -> String {
         let sentence = xml(&sentence(row));
         let _ = match row.verdict {
             "worse" => write!(text, "<failure message=\"{sentence}\"/>"),
-            "cannot tell" => write!(text, "<skipped message=\"{sentence}\"/>"),
+            "undecided" => write!(text, "<skipped message=\"{sentence}\"/>"),
             _ => write!(text, "<system-out>{sentence}</system-out>"),
         };
         text.push_str("</testcase>\n");

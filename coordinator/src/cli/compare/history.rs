@@ -13,12 +13,12 @@ use regatta_lab_views::{
 /// Flags of `history`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct HistoryArgs {
-    /// Runs as `compare` selects them, such as device:NAME+set:KEY=VALUE [default: all runs]
+    /// Selection of runs as for `compare`, such as device:NAME+set:KEY=VALUE [default: all runs]
     #[arg(value_name = "SELECTION")]
     selection: Option<String>,
     #[command(flatten)]
     filter: RunFilter,
-    /// Includes runs that are otherwise left out, comma separated
+    /// Include runs that are normally left out, comma separated
     #[arg(long, value_enum, value_delimiter = ',')]
     include: Vec<Inclusion>,
 }

@@ -25,39 +25,45 @@ use regatta_lab_views::{
 /// Flags of `compare`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A selection is one of these, or several joined by `+` that must all hold:
-  RUN,RUN...              runs by id, its beginning or end, or `last`
+Examples:
+  regatta compare device:boat-1 device:boat-2 --benchmark resnet50
+      is boat-2 faster or slower than boat-1?
+  regatta compare campaign:weekend/base campaign:weekend/large-batch
+      two variants of a campaign
+
+A selection is one of these, or several joined by `+`, which must all apply:
+  RUN,RUN...              runs by id, the beginning or end of one, or `last`
   device:NAME             runs of a device
   label:LABEL             runs of devices with a label
   campaign:NAME[/VARIANT] runs of a campaign, or of one variant of its settings
-  set:KEY=VALUE           runs with an engine setting; `set:KEY=` are those without it
+  set:KEY=VALUE           runs with an engine setting; `set:KEY=` selects those without it
   engine:KIND             runs of an engine
   agent:VERSION           runs by a version of the agent")]
 pub(super) struct Args {
-    /// The base (A), and what is compared with it (B); with --baseline or --write-baseline only one selection
+    /// The base (A) and the runs to compare with it (B); only one selection with --baseline or --write-baseline
     #[arg(value_name = "SELECTION", required = true, num_args = 1..=2)]
     sides: Vec<String>,
     #[command(flatten)]
     filter: RunFilter,
-    /// Includes runs that are otherwise left out, comma separated
+    /// Include runs that are normally left out, comma separated
     #[arg(long, value_enum, value_delimiter = ',')]
     include: Vec<Inclusion>,
-    /// The least A/A floor in percent, if 1 is too strict
+    /// Minimum A/A noise floor in percent, if 1 is too strict
     #[arg(long, value_name = "PERCENT", value_parser = least_floor)]
     floor: Option<f64>,
-    /// Compares with a file of --write-baseline
+    /// Compare with a file that --write-baseline wrote
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Writes the selection's figures as a baseline for later comparisons
+    /// Write the selection's figures to a file, as the baseline of later comparisons
     #[arg(long, value_name = "FILE")]
     write_baseline: Option<PathBuf>,
-    /// Writes the comparison as JUnit XML; what is worse is a failure
+    /// Write the comparison as JUnit XML, with a failure for each figure that is worse
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Writes the comparison as a Markdown table
+    /// Write the comparison as a Markdown table
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// How the comparison is printed
+    /// Output format
     // The global flag's name and type, with one value more.
     #[arg(long, value_parser = text_json_or_csv(), default_value = "text")]
     format: Format,
@@ -69,8 +75,8 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
     let uses_file = args.baseline.is_some() || args.write_baseline.is_some();
     match (args.sides.len(), uses_file) {
         (1, false) => {
-            return Err(Failure::misuse("one selection is nothing to compare with").hint(
-                "name a second selection, or compare with a file: `--baseline FILE`, which `--write-baseline FILE` makes",
+            return Err(Failure::misuse("compare needs at least two selections").hint(
+                "name a second selection, or compare with a file: `--baseline FILE`, which `--write-baseline FILE` writes",
             ));
         }
         (2, true) => {

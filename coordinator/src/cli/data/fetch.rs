@@ -141,7 +141,7 @@ fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Fai
         remove(path)?;
         Failure::could_not(sentence).hint(format!("it was removed; see what is at {}", download.url))
     } else {
-        Failure::could_not(sentence).hint("move it away, then run the same command")
+        Failure::could_not(sentence).hint("move it, then run the same command")
     })
 }
 

@@ -78,7 +78,7 @@ impl DownloadPlace {
             _ => match fs::read_dir(&path).map(Iterator::count) {
                 Ok(count) if count >= download.files => place(FileState::Present, None),
                 Ok(count) => {
-                    let problem = format!("{count} of {} files are there", download.files);
+                    let problem = format!("{count} of {} files are present", download.files);
                     place(FileState::Incomplete, Some(problem))
                 }
                 Err(error) => place(FileState::Incomplete, Some(error.to_string())),

@@ -41,11 +41,11 @@ pub(super) enum TransferError {
         source: io::Error,
     },
     /// Another process downloads the file.
-    #[error("another download of {path} is at it", path = .0.display())]
+    #[error("another download of {path} is running", path = .0.display())]
     Busy(PathBuf),
     /// The server sends more than the file's size.
     #[error(
-        "{url} is larger than {most} bytes, the published size of what is there; hint: see what is at that address"
+        "{url} is larger than {most} bytes, the published size of what is there; hint: see which file is at that address"
     )]
     TooLarge {
         /// The address.

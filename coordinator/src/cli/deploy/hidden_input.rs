@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_edit_the_line_that_nobody_sees() {
+    fn hidden_input_can_be_edited() {
         let line = |text: &str| Typed::Line(text.to_owned());
         assert_eq!(typed(b"secret\n"), line("secret"));
         assert_eq!(typed(b"secret\r"), line("secret"));
         assert_eq!(typed(b"wrong\x15right\n"), line("right"));
         assert_eq!(typed("sä\u{7f}e\n".as_bytes()), line("se"));
         assert_eq!(typed(b"\x7f\x08a b\n"), line("a b"));
-        assert_eq!(typed(b"a\xff\xfeb\n"), line("ab"), "bytes that are no letters");
+        assert_eq!(typed(b"a\xff\xfeb\n"), line("ab"), "bytes that are not letters");
         assert_eq!(typed(b"half\x03"), Typed::Interrupted);
         assert_eq!(typed(b"\x04"), Typed::Ended);
         assert_eq!(typed(b"a\x04b\n"), line("a\x04b"), "only an empty line ends so");
@@ -173,7 +173,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_keys_come_to_something(keys: Vec<u8>) {
+        fn arbitrary_keys_do_not_panic_in_hidden_input(keys: Vec<u8>) {
             let _ = typed(&keys);
         }
     }

@@ -73,7 +73,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Host>, Failure> {
         from_lines(&text)
     };
     let hosts = hosts
-        .with_context(|| format!("{} cannot be understood", path.display()))
+        .with_context(|| format!("{} is invalid", path.display()))
         .map_err(Failure::usage)?;
     let mut names = BTreeSet::new();
     if let Some(twice) = hosts.iter().find(|host| !names.insert(host.name.as_str())) {

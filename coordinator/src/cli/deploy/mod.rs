@@ -49,20 +49,26 @@ use regatta_lab_store::{
 
 /// Flags of `device deploy`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta device deploy boat-1 user@192.168.1.20
+      install, enroll and start the agent on one board
+  regatta device deploy --hosts boards.txt --parallel 8
+      the same on every board of a file, eight at a time")]
 pub(in crate::cli) struct Args {
     /// The device's name
     #[arg(required_unless_present = "hosts", requires = "destination")]
     name: Option<String>,
-    /// The login on the board: user@host or user@host:port, as `ssh` takes it (~/.ssh/config counts)
+    /// The login on the board: user@host or user@host:port, as for `ssh` (~/.ssh/config applies)
     #[arg(value_name = "USER@HOST", conflicts_with = "hosts")]
     destination: Option<Destination>,
-    /// Many boards: a file with `NAME USER@HOST` on every line, or TOML with `[[device]]` tables
+    /// Deploy to many boards: a file with `NAME USER@HOST` on every line, or TOML with `[[device]]` tables
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     hosts: Option<PathBuf>,
     /// SSH port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Enrolls a board here that is enrolled in another lab
+    /// Enroll the board here even if it is enrolled in another lab
     #[arg(long)]
     take_over: bool,
     #[command(flatten)]
@@ -72,34 +78,34 @@ pub(in crate::cli) struct Args {
 /// Flags of deployments and upgrades.
 #[derive(Debug, clap::Args)]
 struct DeployFlags {
-    /// Boards at the same time
+    /// Number of boards to deploy to at the same time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     parallel: u8,
-    /// Says what would be done, and changes nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// The agent's package, or a directory of packages [default: dist here, in the workspace, beside this program]
+    /// The agent's package, or a directory of packages [default: dist here, in the workspace, or beside this program]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
-    /// How it is installed: `system` (.deb, root), `user` (archive, no root) [default: system where that can be]
+    /// Installation method: `system` (.deb, needs root) or `user` (archive, no root) [default: system if possible]
     #[arg(long = "as", value_name = "WAY", value_parser = ["system", "user"])]
     way: Option<String>,
-    /// This machine's name or address as the boards reach it [default: `host` of regatta.toml, else the link's own address]
+    /// Name or address at which boards reach this machine [default: `host` in regatta.toml, else the address of the SSH connection]
     #[arg(long, value_name = "HOST")]
     coordinator: Option<String>,
     /// Private key to log in with; can be repeated
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
-    /// Host to go through
+    /// Jump host for the SSH connection
     #[arg(long, value_name = "USER@HOST[:PORT]")]
     jump: Option<Destination>,
-    /// Reads the password, for the login and for sudo, from the first line of standard input
+    /// Read the password, for the login and for sudo, from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
+    /// Accept an unknown host with this key, as printed by `ssh-keygen -lf`; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
-    /// How long a board may take to connect
+    /// How long to wait for a board to connect
     #[arg(long, value_name = "TIME", default_value = "60s")]
     wait: HumanDuration,
 }

@@ -130,9 +130,7 @@ impl Rollout<'_> {
                 None
             };
             results.ending = reason.map(|reason| {
-                format!(
-                    "{reason}; `regatta device upgrade --continue` goes on with the devices that are left"
-                )
+                format!("{reason}; `regatta device upgrade --continue` continues with the remaining devices")
             });
             results.of_boards.extend(of_wave);
         }

@@ -34,13 +34,13 @@ const NEW: [&str; 7] = [
 #[command(after_help = "\
 Examples:
   regatta device upgrade --device all --waves 1,10%,100% --stop-after 5% --check --package dist
-      one device, then a tenth, then all; stops when a twentieth of a wave fails; two known runs check each device
+      one device, then a tenth, then all; stop when a twentieth of a wave fails; check each device with two known runs
   regatta device upgrade --continue --package dist
-      the devices that are left of it")]
+      continue with the devices that remain")]
 pub(in crate::cli) struct UpgradeArgs {
     #[command(flatten)]
     devices: TargetDevices,
-    /// How many devices are done after each wave, as numbers or shares
+    /// How many devices are upgraded after each wave, as numbers or percentages of all
     #[arg(
         long,
         value_name = "N,P%,...",
@@ -48,22 +48,22 @@ pub(in crate::cli) struct UpgradeArgs {
         default_value = "1,100%"
     )]
     waves: Vec<Portion>,
-    /// Begin no further device after this many failures, or when this share of a wave failed
+    /// Stop after this many failures, or when this percentage of a wave has failed
     #[arg(long, value_name = "N|P%", default_value = "1")]
     stop_after: Portion,
-    /// How long the devices of a wave must stay connected before the next one begins
+    /// How long the devices of a wave must stay connected before the next wave begins
     #[arg(long, value_name = "T", default_value = "10s")]
     pause: HumanDuration,
-    /// Check each device with two short known runs, see `device check`
+    /// Check each upgraded device with two short known runs (see `device check`)
     #[arg(long)]
     check: bool,
-    /// Upgrade devices that have a run, too, which ends it
+    /// Include devices that have a run; the run is ended
     #[arg(long)]
     force: bool,
-    /// Go on with the devices that are left of the newest upgrade
+    /// Continue the newest upgrade with the devices that remain
     #[arg(long = "continue", conflicts_with_all = NEW)]
     continued: bool,
-    /// Show the newest upgrade: waves, attempts and causes
+    /// Show the newest upgrade: its waves, attempts and causes of failures
     #[arg(long, conflicts_with_all = NEW, conflicts_with = "continued")]
     show: bool,
     #[command(flatten)]
@@ -163,10 +163,10 @@ fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
         return Err(nothing());
     }
     if newest.packages != hashes(packages) {
-        return Err(Failure::misuse(
-            "these packages are not the ones of the upgrade that is to be continued",
-        )
-        .hint("name those with --package, or begin another upgrade without --continue"));
+        return Err(
+            Failure::misuse("these packages are not those of the upgrade to continue")
+                .hint("name those with --package, or begin another upgrade without --continue"),
+        );
     }
     let options = serde_json::from_str(&newest.options)?;
     let mut devices = Vec::new();
@@ -244,7 +244,7 @@ fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
 fn host(device: &DeviceRow, store: &Store) -> Result<Host, Failure> {
     let login = store.login(&device.id)?.ok_or_else(|| {
         Failure::misuse(format!("{} was not deployed over SSH from here", device.name)).hint(format!(
-            "`regatta device deploy {} USER@HOST` does both",
+            "deploy it once: `regatta device deploy {} USER@HOST`",
             device.name
         ))
     })?;

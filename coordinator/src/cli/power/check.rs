@@ -16,13 +16,13 @@ use regatta_lab_views::wording;
 /// Flags of `power check`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct CheckArgs {
-    /// The session: holds power/, ranging/ and run_1/
+    /// The session's directory, with power/, ranging/ and run_1/
     #[arg(value_name = "DIR")]
     session: PathBuf,
     /// The round whose checker judges [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
-    /// Only the official eleven checks, without what they overlook
+    /// Run only the eleven official checks, without Regatta's additional ones
     #[arg(long)]
     as_official: bool,
 }
@@ -35,9 +35,9 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
             .hint("name another round with --version")
     })?;
     fs::read_dir(args.session.join("power")).map_err(|error| {
-        let sentence = format!("{} holds no power/", args.session.display());
+        let sentence = format!("{} has no power/", args.session.display());
         Failure::from(anyhow::Error::new(error).context(sentence))
-            .hint("name the directory that holds power/, ranging/ and run_1/")
+            .hint("name the directory with power/, ranging/ and run_1/")
     })?;
     let tree = Tree::scan(&args.session)?;
     let report = power::check(&tree, "", rules);

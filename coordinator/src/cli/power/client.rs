@@ -18,7 +18,7 @@ pub(in crate::cli) struct ClientArgs {
     /// The power server's address
     #[arg(short = 'a', long = "addr", value_name = "ADDR")]
     address: String,
-    /// The shell command that is measured; it runs twice
+    /// The shell command to measure; it runs twice
     #[arg(short = 'w', long = "run-workload", value_name = "CMD")]
     workload: String,
     /// The directory below which the workload writes LoadGen's logs
@@ -27,7 +27,7 @@ pub(in crate::cli) struct ClientArgs {
     /// The directory for the session
     #[arg(short = 'o', long, value_name = "OUTDIR")]
     output: PathBuf,
-    /// The NTP server that this machine's clock is compared with
+    /// The NTP server with which this machine's clock is compared
     #[arg(short = 'n', long, value_name = "ADDR")]
     ntp: String,
     /// The power server's port
@@ -36,29 +36,29 @@ pub(in crate::cli) struct ClientArgs {
     /// A word in the session's name: letters, digits, - and _
     #[arg(short = 'l', long, value_name = "LABEL", default_value = "")]
     label: String,
-    /// Puts the session into OUTDIR itself
+    /// Put the session directly into OUTDIR
     #[arg(short = 'T', long, overrides_with = "timestamp_path")]
     no_timestamp_path: bool,
-    /// Puts the session into a directory of OUTDIR with the session's name [default]
+    /// Put the session into a subdirectory of OUTDIR with the session's name [default]
     #[arg(short = 't', long)]
     timestamp_path: bool,
-    /// Removes INDIR first
+    /// Remove INDIR first
     #[arg(short = 'f', long)]
     force: bool,
-    /// Ends the server after this session
+    /// End the server after this session
     #[arg(short = 'S', long)]
     stop_server: bool,
-    /// The largest current in amperes, with -V: the session then has no ranging run
+    /// Maximum current in amperes, together with -V; the session then has no ranging run
     #[arg(short = 'A', long, value_name = "A", requires = "max_volts")]
     max_amps: Option<f64>,
-    /// The largest voltage in volts, with -A
+    /// Maximum voltage in volts, together with -A
     #[arg(short = 'V', long, value_name = "V", requires = "max_amps")]
     max_volts: Option<f64>,
 }
 
 pub(super) fn measure(args: &ClientArgs, context: &Context) -> CommandResult {
     if !is_label(&args.label) {
-        return Err(Failure::misuse(format!("`{}` is no label", args.label))
+        return Err(Failure::misuse(format!("`{}` is not a valid label", args.label))
             .hint("a label has at most 100 letters, digits, - and _"));
     }
     let options = ClientOptions {

@@ -26,7 +26,7 @@ use regatta_lab_store::PowerSessionEnd;
 pub(in crate::cli) struct FetchArgs {
     /// The session's id, or `last`
     session: String,
-    /// Another login of the device: user@host or user@host:port [default: that of the session]
+    /// The login on the device: user@host or user@host:port [default: that of the session]
     #[arg(long, value_name = "USER@HOST")]
     ssh: Option<Destination>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
     let beside = store.runs_beside_session(&row.id)?;
     if let Some(run) = beside.iter().find(|run| !record.has_repeated(**run)) {
         return Err(Failure::could_not(format!(
-            "run {run} was on the device beside session {}, so the meter measured both",
+            "run {run} was on the device at the same time as session {}, so the meter measured both",
             row.id
         ))
         .hint("make another session while nothing else uses the device"));

@@ -33,7 +33,7 @@ pub(super) struct LoginArgs {
     /// Private key to log in with; can be repeated
     #[arg(long, value_name = "FILE")]
     identity: Vec<PathBuf>,
-    /// Reads the password of the logins from the first line of standard input
+    /// Read the password of the logins from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
     /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated

@@ -22,31 +22,31 @@ use crate::exit::CommandResult;
 /// What can be done with power measurements.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Judges a measured session as the round's power checker does
+    /// Check a measured session as the round's power checker does
     // `--version` is the round here, as in the official tools.
     #[command(disable_version_flag = true)]
     Check(check::CheckArgs),
-    /// Checks the configuration of the official server
+    /// Check the configuration of the official server
     #[command(disable_version_flag = true)]
     Lint(lint::LintArgs),
-    /// Makes a session per scenario, with a meter and a device of the lab
+    /// Measure a session per scenario, with a meter and a device of the lab
     Run(Box<run::RunArgs>),
-    /// Lists the sessions, also those that failed
+    /// List the sessions, including those that failed
     List,
-    /// Shows a session: what both checkers said, its energy and its files
+    /// Show a session: the verdicts of both checkers, its energy and its files
     Show(show::ShowArgs),
-    /// Fetches the files of a session that stayed on the device, and judges it
+    /// Fetch the files of a session that are still on the device, and check it
     Fetch(fetch::FetchArgs),
-    /// Rehearses a session on this machine: official client and server, a simulated PTDaemon, no measurement
+    /// Rehearse a session on this machine: official client and server, a simulated PTDaemon, no measurement
     #[command(disable_version_flag = true)]
     Simulate(Box<simulate::SimulateArgs>),
-    /// Serves power clients without the official programs; its sessions are never valid for submission
+    /// Serve power clients without the official programs; its sessions are never valid for submission
     Server(server::ServerArgs),
-    /// Measures a workload without the official programs; its sessions are never valid for submission
+    /// Measure a workload without the official programs; its sessions are never valid for submission
     // `-V` are volts here, as in the official client.
     #[command(disable_version_flag = true)]
     Client(Box<client::ClientArgs>),
-    /// Simulates PTDaemon for the official server (`simulate` starts it); it measures nothing
+    /// Simulate PTDaemon for the official server (`simulate` starts it); it measures nothing
     #[command(disable_version_flag = true)]
     SimulatePtd(Box<simulate_ptd::SimulatePtdArgs>),
 }

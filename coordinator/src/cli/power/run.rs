@@ -66,13 +66,13 @@ pub(in crate::cli) struct RunArgs {
     /// End a run that has not ended after this time [default: ten times the run's length, one hour at least]
     #[arg(long, value_name = "T")]
     limit: Option<String>,
-    /// Uses Regatta's own power programs, with any PTDaemon on this machine; such a session can never be submitted
+    /// Use Regatta's own power programs, with any PTDaemon on this machine; such a session can never be submitted
     #[arg(long, conflicts_with_all = ["ssh", "device_power_dev", "identity", "password_stdin", "accept_host_key"])]
     informative: bool,
     /// Only checks whether a session can succeed
     #[arg(long)]
     preflight: bool,
-    /// Makes the one session that the first line of standard input describes, and ends it when standard input closes
+    /// Make the one session that the first line of standard input describes, and end it when standard input closes
     #[arg(long, hide = true)]
     job: bool,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub(super) const DEBUG_SWITCH: &str = "MLPP_DEBUG";
 /// Flags of `power server`: the official server's.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ServerArgs {
-    /// The configuration, as of the official server
+    /// The configuration, in the format of the official server
     #[arg(short = 'c', long = "configurationFile", value_name = "FILE")]
     conf: PathBuf,
 }
@@ -37,7 +37,7 @@ pub(super) fn serve(args: &ServerArgs, _context: &Context) -> CommandResult {
     let server = PowerServer::prepare(conf, program, debug, Arc::new(tell), &interrupted);
     match server.and_then(|server| server.serve(&interrupted)) {
         Ok(()) => Ok(exit::OK),
-        Err(ServerError::Interrupted) => Err(Failure::interrupted("interrupted before a client came")),
+        Err(ServerError::Interrupted) => Err(Failure::interrupted("interrupted before a client connected")),
         Err(error) => {
             let hint = error.hint();
             Err(Failure::from(error).optional_hint(hint))

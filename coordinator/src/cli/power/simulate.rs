@@ -44,16 +44,16 @@ pub(in crate::cli) struct SimulateArgs {
     /// The Python interpreter of the official programs
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: PathBuf,
-    /// Uses `regatta power server` instead of the official server
+    /// Use `regatta power server` instead of the official server
     #[arg(long)]
     own_server: bool,
-    /// Uses `regatta power client` instead of the official client
+    /// Use `regatta power client` instead of the official client
     #[arg(long)]
     own_client: bool,
     /// The round whose checker judges [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
-    /// Set by Regatta itself: this process is in a network namespace of its own
+    /// Set by Regatta itself: this process is in its network namespace
     #[arg(long, hide = true)]
     in_namespace: bool,
     #[command(flatten)]

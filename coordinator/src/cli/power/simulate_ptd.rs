@@ -13,13 +13,13 @@ use crate::exit::{self, CommandResult, Failure};
 /// What the simulated meter is and shows.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SimulationArgs {
-    /// PTDaemon's name of the meter
+    /// PTDaemon's name for the meter
     #[arg(long, value_name = "NAME", default_value = "YokogawaWT310E")]
     model: String,
     /// PTDaemon's version
     #[arg(long, value_name = "X.Y.Z", default_value = "1.11.1")]
     ptd_version: String,
-    /// Watts outside of the runs
+    /// Watts outside the runs
     #[arg(long, value_name = "W", default_value_t = 8.0, value_parser = amount)]
     idle_watts: f64,
     /// Watts of the ranging run
@@ -28,16 +28,16 @@ pub(super) struct SimulationArgs {
     /// Watts of the testing run
     #[arg(long, value_name = "W", default_value_t = 30.0, value_parser = amount)]
     testing_watts: f64,
-    /// The largest deviation of a sample, as a share
+    /// Maximum deviation of a sample, as a fraction
     #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = amount)]
     noise: f64,
-    /// Effective volts
+    /// RMS voltage in volts
     #[arg(long, value_name = "V", default_value_t = 230.0, value_parser = amount)]
     volts: f64,
     /// The power factor
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = amount)]
     power_factor: f64,
-    /// What goes wrong: slow-start=SECONDS, refused-range, or stall, crash, error, uncertainty =ranging:SAMPLE or =testing:SAMPLE
+    /// The fault to simulate: slow-start=SECONDS, refused-range, or stall, crash, error, uncertainty =ranging:SAMPLE or =testing:SAMPLE
     #[arg(long, value_name = "FAULT")]
     fault: Vec<PtdFault>,
 }
@@ -67,7 +67,7 @@ impl SimulationArgs {
         words
     }
 
-    /// PTDaemon's name of the meter.
+    /// PTDaemon's name for the meter.
     pub(super) fn model(&self) -> &str {
         &self.model
     }
@@ -78,7 +78,7 @@ impl SimulationArgs {
 pub(in crate::cli) struct SimulatePtdArgs {
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// The file that gets a line per sample
+    /// The file to which a line per sample is written
     #[arg(short = 'l', value_name = "FILE")]
     log: PathBuf,
     /// The TCP port on loopback
@@ -90,7 +90,7 @@ pub(in crate::cli) struct SimulatePtdArgs {
     /// The channels: their count, or the first and the count
     #[arg(short = 'c', value_name = "A[,B]", value_delimiter = ',')]
     channels: Vec<usize>,
-    /// Direct current (ignored: the device type says it)
+    /// Direct current (ignored: the device type determines it)
     #[arg(short = 'D')]
     _direct: bool,
     /// TCP/IP (ignored)

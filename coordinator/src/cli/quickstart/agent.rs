@@ -31,7 +31,7 @@ const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(20);
 /// Returns the agent's binary, which is beside this program. In a source tree it is built if missing. Under `cargo run` it is always
 /// built, because cargo has built only this program.
 pub(in crate::cli) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().context("cannot tell where this program lies")?;
+    let own = std::env::current_exe().context("cannot determine the path of this executable")?;
     let beside = own.with_file_name(BINARY);
     let under_cargo = std::env::var_os("CARGO").is_some();
     if beside.exists() && !under_cargo {

@@ -27,16 +27,16 @@ use crate::exit::{CommandResult, Failure};
 /// Flags of `quickstart`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The directory for coordinator and device
+    /// The directory in which coordinator and device keep their files
     #[arg(long, value_name = "DIR", default_value = "regatta-quickstart")]
     dir: PathBuf,
     /// Length of each run
     #[arg(long, value_name = "T", default_value = "3s")]
     duration: String,
-    /// Keeps coordinator and agent running until Ctrl-C
+    /// Keep coordinator and agent running until Ctrl-C
     #[arg(long)]
     keep: bool,
-    /// Also rehearses a power session, with the official programs and a simulated PTDaemon
+    /// Also rehearse a power session, with the official programs and a simulated PTDaemon
     #[arg(long)]
     power: bool,
     /// A copy of mlcommons/power-dev, for --power

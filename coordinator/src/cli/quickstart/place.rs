@@ -43,7 +43,7 @@ impl Place {
         let is_ours = place.workspace().join(CONFIG_FILE).exists() && place.agent_config().exists();
         if entries > 0 && !is_ours {
             return Err(
-                Failure::misuse(format!("{} holds something else", place.root.display()))
+                Failure::misuse(format!("{} contains something else", place.root.display()))
                     .hint("name an empty or a new directory with --dir"),
             );
         }
@@ -158,7 +158,7 @@ fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
 
 fn unusable(directory: &Path, error: io::Error) -> Failure {
     let error = anyhow::Error::new(error).context(format!("cannot use {}", directory.display()));
-    Failure::from(error).hint("name with --dir a directory that can be made and written")
+    Failure::from(error).hint("name with --dir a directory that can be created and written")
 }
 
 #[cfg(test)]

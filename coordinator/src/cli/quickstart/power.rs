@@ -55,8 +55,8 @@ impl PowerRehearsal {
             }
             _ => {}
         }
-        let program =
-            regatta_fsutil::own_program::own_program().context("this program's own file is not known")?;
+        let program = regatta_fsutil::own_program::own_program()
+            .context("cannot determine the path of this executable")?;
         let output = Command::new(program)
             .args(["--format", "json", "power", "simulate", "--power-dev"])
             .arg(power_dev)

@@ -125,7 +125,7 @@ impl<'a> Report<'a> {
         let workspace = self.workspace.root().display();
         let outcomes = self.runs.iter().filter_map(|(row, _)| row.outcome.as_ref());
         let reasons: BTreeSet<&str> = outcomes
-            .flat_map(|outcome| outcome.not_a_measurement.iter().map(String::as_str))
+            .flat_map(|outcome| outcome.judgement.not_a_measurement.iter().map(String::as_str))
             .collect();
         let reasons: String = reasons
             .iter()
@@ -158,8 +158,8 @@ fn good((row, comparison): &(RunRow, Comparison)) -> bool {
 fn tell_rehearsal(text: &mut String, rehearsal: &Rehearsal) {
     let _ = write!(
         text,
-        "The same runs as a submission, rehearsed: {} results staged, {} of {} cut logs proven from their originals.\n\
-         What the rules say of them:\n\n{}\n\n\
+        "The same runs as a submission, rehearsed: {} results staged, {} of {} truncated logs match their originals.\n\
+         By the rules:\n\n{}\n\n\
          official checker   {} would {} it\n\
          tree               {}\n\
          originals          {}\n",

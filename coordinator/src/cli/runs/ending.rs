@@ -18,7 +18,7 @@ use regatta_lab_views::{
 /// Flags of `runs abort`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct AbortArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 }
@@ -26,10 +26,10 @@ pub(in crate::cli) struct AbortArgs {
 /// Flags of `runs give-up`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct GiveUpArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// Record the runs now, also if their devices are online and have not ended them
+    /// Record the runs now, even if their devices are online and have not ended them
     #[arg(long)]
     force: bool,
     /// Do not prompt
@@ -114,7 +114,7 @@ pub(super) fn give_up(
     let ids: Vec<RunId> = abandoned.iter().map(|row| row.id).collect();
     let pending = abandoned.iter().filter(|row| may_execute(row));
     let pending: Vec<RunId> = pending.map(|row| row.id).collect();
-    context.print(&json!({ "given_up": ids, "abort_pending": pending }), || {
+    context.print(&json!({ "abandoned": ids, "abort_pending": pending }), || {
         let lines = abandoned.iter().map(|row| {
             let text = format!("run {} is given up, with the files that have arrived", row.id);
             if may_execute(row) {
@@ -152,7 +152,7 @@ fn note_of_abort(
         (Some(since), _) => format!("the coordinator lost the broker {}", wording::ago(&since, now)),
         (None, Some(known)) if known.online && is_forced => {
             return Ok(format!(
-                "{device} is online and has not ended the run: the coordinator asks it to abort the run, and the record does not wait for that."
+                "{device} is online and has not ended the run: the coordinator requests an abort, and records the run without waiting for it."
             ));
         }
         (None, Some(known)) if known.online && row.abort.is_none() => {
@@ -210,7 +210,7 @@ fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failur
         .map(|stream| escape(stream.name.as_str()).into_owned())
         .collect();
     Ok(match missing.as_slice() {
-        [] => format!("what run {} has not delivered yet", row.id),
+        [] => format!("the undelivered files of run {}", row.id),
         missing => format!("{} of run {}", missing.join(", "), row.id),
     })
 }

@@ -42,8 +42,14 @@ const COLUMNS: [(&str, &str); 23] = [
 
 /// Flags of `runs list`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta runs list --device boat-1 --since 2h
+      what boat-1 ran in the last two hours
+  regatta runs list --verdict INVALID --format csv
+      every invalid run, for a spreadsheet")]
 pub(in crate::cli) struct Args {
-    /// How many, 0 for all [default: 30 as text, all as json and csv]
+    /// Number of runs, 0 for all [default: 30 as text, all as json and csv]
     #[arg(short = 'n', long, value_name = "COUNT")]
     count: Option<usize>,
     #[command(flatten)]
@@ -51,7 +57,7 @@ pub(in crate::cli) struct Args {
     /// Runs with this verdict or state, comma separated
     #[arg(long, value_enum, ignore_case = true, value_delimiter = ',')]
     verdict: Vec<RunVerdict>,
-    /// How the list is printed
+    /// Output format
     // The global flag's name and type, with one value more.
     #[arg(long, value_parser = text_json_or_csv(), default_value = "text")]
     format: Format,

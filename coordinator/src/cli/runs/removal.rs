@@ -29,10 +29,10 @@ use regatta_lab_views::{
 /// Flags of `runs remove`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct RemoveArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// Remove runs too that a submission tree or an audit needs, or that are not delivered completely
+    /// Include runs that a submission tree or an audit needs, or that are not completely delivered
     #[arg(long)]
     force: bool,
     /// Do not prompt
@@ -47,10 +47,10 @@ pub(in crate::cli) struct RemoveArgs {
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").args(["older_than", "failed"]).required(true).multiple(true))]
 pub(in crate::cli) struct PruneArgs {
-    /// Runs that were requested longer ago than this, such as 12h or 30d
+    /// Remove runs that were requested longer ago than this, such as 12h or 30d
     #[arg(long, value_name = "T")]
     older_than: Option<HumanDuration>,
-    /// Failed and aborted runs only
+    /// Remove failed and aborted runs only
     #[arg(long)]
     failed: bool,
     #[command(flatten)]
@@ -267,7 +267,7 @@ fn kept_by_device(row: &RunRow) -> Option<String> {
     let reason = if row.has_undelivered_files() {
         "not all of its files arrived, and its device may still have them"
     } else {
-        "its evidence has no valid signature, so that its device keeps its copy"
+        "its evidence has no valid signature, so its device keeps the copy"
     };
     row.stays_on_device().then(|| reason.to_owned())
 }
@@ -296,7 +296,7 @@ fn places(left: usize, runs: usize) -> String {
 
 /// Returns the failure of a run that changed between its selection and its removal.
 fn reopened(row: &RunRow, context: &Context) -> Failure {
-    Failure::could_not(format!("run {} was reopened meanwhile", row.id)).hint(format!(
+    Failure::could_not(format!("run {} was reopened in the meantime", row.id)).hint(format!(
         "this shows its state: {}",
         context.command(&format!("runs show {}", row.id))
     ))

@@ -12,10 +12,16 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Flags of `runs show`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta runs show last
+      the newest run: state, verdict, figures, settings and files
+  regatta runs show last --format json | jq .outcome
+      the same for a program")]
 pub(in crate::cli) struct ShowArgs {
-    /// Its id, the beginning or end of it, or `last`
+    /// The run's id, its beginning or end, or `last`
     run: String,
-    /// Show it again as it changes, until it is over; without a terminal, print a line per change first
+    /// Follow the run until it has ended; without a terminal, print a line per change first
     #[arg(long)]
     watch: bool,
 }

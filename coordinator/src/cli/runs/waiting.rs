@@ -13,7 +13,7 @@ use regatta_lab_views::lookup;
 /// Flags of `runs watch`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct WatchArgs {
-    /// Ids, their beginnings or ends, or `last` [default: every run that is not over]
+    /// Run ids, their beginnings or ends, or `last` [default: every open run]
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
 }
@@ -21,10 +21,10 @@ pub(in crate::cli) struct WatchArgs {
 /// Flags of `runs wait`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct WaitArgs {
-    /// Ids, their beginnings or ends, or `last`
+    /// Run ids, their beginnings or ends, or `last`
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// The longest wait, such as 30m; the exit code is 3 when it is over [default: until the runs have ended]
+    /// Stop waiting after this time, such as 30m, with exit code 3 [default: wait until the runs have ended]
     #[arg(long, value_name = "T")]
     timeout: Option<HumanDuration>,
 }

@@ -22,24 +22,33 @@ use crate::exit::{self, CommandResult, Failure};
 
 /// Flags of `submission check`.
 #[derive(Debug, clap::Args)]
-#[command(group = ArgGroup::new("root").required(true).args(["input", "tree"]))]
+#[command(
+    group = ArgGroup::new("root").required(true).args(["input", "tree"]),
+    after_help = "\
+Examples:
+  regatta submission check submission
+      check the tree by the rules of its round
+  regatta submission check submission --as-official
+      get the verdict of the round's official checker
+  regatta submission check submission --format html >report.html"
+)]
 pub(crate) struct Args {
-    /// The submission's root, which holds closed/, open/, network/
+    /// The submission's root directory, with closed/, open/ or network/
     #[arg(long, value_name = "TREE")]
     input: Option<PathBuf>,
-    /// The same without a flag
+    /// The submission's root directory, without the flag
     #[arg(value_name = "TREE")]
     tree: Option<PathBuf>,
-    /// The round whose rules apply [default: the round whose seeds the runs have]
+    /// The round whose rules apply [default: the round whose seeds the runs use]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
-    /// Check one submitter alone: the name of its directory [default: all]
+    /// Check only this submitter, by the name of its directory [default: all]
     #[arg(long, value_name = "NAME")]
     submitter: Option<String>,
-    /// Judge as the round's official checker does, with its gaps; of this tag or commit, or the one used for the round
+    /// Judge exactly as the round's official checker does, at this tag or commit [default revision: the one used for the round]
     #[arg(long, value_name = "REVISION", num_args = 0..=1, require_equals = true)]
     as_official: Option<Option<String>>,
-    /// How the report is printed
+    /// Output format
     // The global flag's name and type, with more values.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,

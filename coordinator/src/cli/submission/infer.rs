@@ -18,10 +18,10 @@ use crate::exit::{self, CommandResult, Failure};
 /// Flags of `submission infer`: those of `preprocess_submission.py` that are about inferring.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The submission's root, which stays as it is
+    /// The submission's root directory, which is not changed
     #[arg(long, value_name = "TREE")]
     input: PathBuf,
-    /// The tree with the inferred results, a new directory
+    /// The new directory for the tree with the inferred results
     #[arg(long, value_name = "NEWTREE")]
     output: PathBuf,
     /// The submitter's directory name [default: all]

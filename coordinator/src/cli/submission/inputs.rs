@@ -19,6 +19,6 @@ pub(super) fn expect_tree(tree: &Path) -> Result<(), Failure> {
     fs::read_dir(tree).map(drop).map_err(|error| {
         let sentence = format!("the submission tree {} cannot be listed", tree.display());
         Failure::from(anyhow::Error::new(error).context(sentence))
-            .hint("name the directory that holds closed/, open/ or network/ with --input")
+            .hint("name with --input the directory that contains closed/, open/ or network/")
     })
 }

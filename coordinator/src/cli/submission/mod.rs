@@ -15,22 +15,22 @@ use crate::exit::CommandResult;
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Makes a submission tree from finished runs
+    /// Create a submission tree from finished runs
     // `--version` is the round here, as in the official tools.
     #[command(disable_version_flag = true)]
     Stage(stage::Args),
-    /// Adds the results that the rules let be inferred from others
+    /// Add the results that the rules allow to be inferred from others
     #[command(disable_version_flag = true)]
     Infer(infer::Args),
-    /// Checks a submission, by the rules or as the official checker does
+    /// Check a submission, by the rules or as the official checker does
     #[command(disable_version_flag = true)]
     Check(check::Args),
-    /// Cuts accuracy logs to what is submitted, as the official truncation does
+    /// Truncate accuracy logs for submission, as the official script does
     #[command(disable_version_flag = true)]
     Truncate(truncate::Args),
-    /// Makes the encrypted package that is submitted
+    /// Create the encrypted package to submit
     Pack(package::PackArgs),
-    /// Opens such a package
+    /// Decrypt and unpack such a package
     Unpack(package::UnpackArgs),
 }
 

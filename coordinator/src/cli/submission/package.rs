@@ -16,14 +16,18 @@ use crate::exit::{self, CommandResult, Failure};
 
 /// Flags of `submission pack`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta submission pack --input submission --submitter Example --output packed
+      write packed/mlperf_submission_Example.tar.gz; openssl prompts for the password")]
 pub(crate) struct PackArgs {
-    /// The submission's root, which holds closed/, open/, network/
+    /// The submission's root directory, with closed/, open/ or network/
     #[arg(long, value_name = "TREE")]
     input: PathBuf,
-    /// The name in the package's file names
+    /// The submitter's name, as in the package's file names
     #[arg(long, value_name = "NAME")]
     submitter: String,
-    /// Where mlperf_submission_NAME.tar.gz and .sha1 go
+    /// The directory for mlperf_submission_NAME.tar.gz and .sha1
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
     /// Replace an existing package
@@ -37,22 +41,22 @@ pub(crate) struct PackArgs {
 /// Flags of `submission unpack`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnpackArgs {
-    /// The directory of mlperf_submission_NAME.tar.gz and .sha1
+    /// The directory with mlperf_submission_NAME.tar.gz and .sha1
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
-    /// The name in the package's file names
+    /// The submitter's name, as in the package's file names
     #[arg(long, value_name = "NAME")]
     submitter: String,
-    /// The tree that is made, a new directory
+    /// The new directory for the tree
     #[arg(long, value_name = "NEWTREE")]
     output: PathBuf,
     /// A file whose first line is the password [default: openssl prompts on the terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// The most that the package may unpack to, in GiB
+    /// Maximum unpacked size in GiB
     #[arg(long, value_name = "GIB", default_value_t = UnpackLimits::default().bytes >> 30)]
     max_gib: u64,
-    /// The most files and directories that the package may have
+    /// Maximum number of files and directories in the package
     #[arg(long, value_name = "COUNT", default_value_t = UnpackLimits::default().entries)]
     max_entries: u64,
 }

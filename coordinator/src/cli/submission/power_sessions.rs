@@ -39,10 +39,11 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
             Some(refusal) => Err(Failure::misuse(format!("power session {} {refusal}", row.id))
                 .hint("`regatta power list` shows those that are complete")),
         },
-        _ => Err(
-            Failure::misuse(format!("`{}` is no power session and no directory", escape(word)))
-                .hint("`regatta power list` shows the sessions"),
-        ),
+        _ => Err(Failure::misuse(format!(
+            "`{}` is neither a power session nor a directory",
+            escape(word)
+        ))
+        .hint("`regatta power list` shows the sessions")),
     }
 }
 

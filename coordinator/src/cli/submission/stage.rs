@@ -30,6 +30,12 @@ use regatta_lab_views::lookup::{self, RunDevices};
 
 /// Flags of `submission stage`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta submission stage --division closed --answers answers.toml --output submission
+      stage the workspace's runs of the newest round
+  regatta submission stage --rehearsal --output rehearsal
+      rehearse with whatever runs there are")]
 pub(crate) struct Args {
     /// The round [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
@@ -42,21 +48,21 @@ pub(crate) struct Args {
         default_value_if("rehearsal", "true", "open")
     )]
     division: Option<Division>,
-    /// What the runs do not know: submitter, systems, models (see configs/examples/submission-answers.toml)
+    /// File with submitter, system and model details (see configs/examples/submission-answers.toml)
     #[arg(long, value_name = "ANSWERS.toml")]
     answers: Option<PathBuf>,
-    /// The tree that is made, a new directory
+    /// The new directory for the tree
     #[arg(long, value_name = "NEWTREE")]
     output: PathBuf,
-    /// A run's id, or a directory that `runs export` made; again for each [default: the workspace's runs of the round]
+    /// A run's id, or a directory that `runs export` wrote; can be repeated [default: the workspace's runs of the round]
     #[arg(long = "run", value_name = "RUN|DIR", conflicts_with_all = ["device", "device_label"])]
     runs: Vec<String>,
     #[command(flatten)]
     devices: RunDevices,
-    /// A power session's id, or the directory with power/, ranging/ and run_1/ that the power client left; again for each
+    /// A power session's id, or the power client's directory with power/, ranging/ and run_1/; can be repeated
     #[arg(long = "power", value_name = "SESSION|DIR")]
     power: Vec<String>,
-    /// Also stage runs that are not measurements, into a tree that says so
+    /// Include runs that are not measurements; the tree is marked as a rehearsal
     #[arg(long)]
     rehearsal: bool,
 }
@@ -186,7 +192,7 @@ fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Res
     else {
         return Ok(false);
     };
-    notify("The runs do not have these values. An empty line leaves one open.");
+    notify("The runs do not contain these values. Press Enter to skip one.");
     let mut lines = io::stdin().lock().lines();
     let mut new_answers = Vec::new();
     for question in questions {
@@ -342,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_answered_reads_again_as_a_file() {
+    fn prompted_answers_read_back_as_a_file() {
         let system = Question::System {
             system: "board".to_owned(),
             field: "cooling".to_owned(),

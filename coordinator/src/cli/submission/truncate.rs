@@ -24,7 +24,7 @@ use crate::exit::{self, CommandResult, Failure};
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("destination").required(true).args(["output", "backup"]))]
 pub(crate) struct Args {
-    /// The submission's root, which holds closed/, open/
+    /// The submission's root directory, with closed/ or open/
     #[arg(long, value_name = "TREE")]
     input: PathBuf,
     /// The submitter's directory name
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     /// Write the truncated tree to this new directory; the input is not changed
     #[arg(long, value_name = "NEWTREE")]
     output: Option<PathBuf>,
-    /// Cut the input in place and keep the originals here
+    /// Truncate the input in place, and keep the originals in this directory
     #[arg(long, value_name = "DIR")]
     backup: Option<PathBuf>,
     /// The round whose truncation applies [default: the newest]
     #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
     round: Option<String>,
-    /// Scenario directories to leave alone
+    /// Scenario directories to skip
     #[arg(long, value_name = "SCENARIO", num_args = 1..)]
     scenarios_to_skip: Vec<String>,
-    /// Afterwards compare every truncated log with its original
+    /// Compare every truncated log with its original afterwards
     #[arg(long)]
     verify: bool,
 }
@@ -94,7 +94,7 @@ fn places(args: &Args) -> Result<(Destination, &Path, &Path), Failure> {
         (Some(output), None) => Ok((Destination::Output(output.clone()), output, &args.input)),
         (None, Some(backup)) => Ok((Destination::Backup(backup.clone()), &args.input, backup)),
         _ => Err(Failure::misuse(
-            "name either --output or --backup: where the originals stay",
+            "name either --output or --backup, the directory for the originals",
         )),
     }
 }
@@ -148,7 +148,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
                 bytes, second_hash, ..
             } => {
                 let second = if *second_hash {
-                    "; accuracy.txt had the hash of another log already: remove it"
+                    "; accuracy.txt already had the hash of another log: remove it"
                 } else {
                     ""
                 };
@@ -161,7 +161,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     }
     let _ = write!(
         text,
-        "{} accuracy log{} cut, {} left alone with a problem",
+        "{} accuracy log{} cut, {} skipped",
         report.cut(),
         if report.cut() == 1 { "" } else { "s" },
         report.problems().count()
@@ -170,7 +170,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
         for reason in &proof.findings {
             let _ = write!(
                 text,
-                "\nDOUBT {}: {}",
+                "\nUNVERIFIED {}: {}",
                 Escaped(proof.directory.display()),
                 Escaped(reason)
             );
@@ -178,7 +178,11 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     }
     if let Some(proofs) = proofs {
         let proven = proofs.iter().filter(|proof| proof.holds()).count();
-        let _ = write!(text, "\n{proven} of {} proven from their originals", proofs.len());
+        let _ = write!(
+            text,
+            "\n{proven} of {} truncated logs match their originals",
+            proofs.len()
+        );
     }
     text
 }

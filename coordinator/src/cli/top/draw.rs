@@ -98,7 +98,7 @@ fn summary(view: &TopView, palette: &Palette) -> Line<'static> {
     let devices = &fleet.snapshot.devices;
     let now = fleet.snapshot.read;
     if !fleet.is_served {
-        let text = "no coordinator serves this workspace: nothing here changes until `regatta serve` runs";
+        let text = "no coordinator is running in this workspace: this screen is not updated until `regatta serve` runs";
         return Line::styled(text, palette.colour(Color::Red));
     }
     if let Some(since) = &fleet.snapshot.broker_lost {
@@ -145,7 +145,7 @@ fn filters(view: &TopView, palette: &Palette) -> Line<'static> {
     let shown = view.devices().len();
     let mut text = match shown {
         _ if view.fleet.snapshot.devices.is_empty() => {
-            "no device has connected yet; `regatta device add NAME` lets one in".to_owned()
+            "no device has connected yet; add one with `regatta device add NAME`".to_owned()
         }
         _ if query.is_unfiltered() => format!("by {}", query.sort.as_str()),
         shown => format!("by {}, {shown} match", query.sort.as_str()),

@@ -2,6 +2,7 @@
 
 use std::{ffi::OsStr, fs};
 
+use regatta_random::SplitMix64;
 use regatta_test_support::oracle;
 
 use super::EnglishNormalizer;
@@ -129,13 +130,8 @@ const WORDS: [&str; 117] = [
 
 /// Returns texts of up to twelve of the words, half of them of numbers alone.
 fn texts(count: usize) -> Vec<String> {
-    let mut state = 0x2545_f491_u64;
-    let mut next = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut random = SplitMix64::new(0x2545_f491);
+    let mut next = |below: usize| random.below(below as u64) as usize;
     let text = |number: usize| {
         let among = if number.is_multiple_of(2) { 82 } else { WORDS.len() };
         let words: Vec<&str> = (0..=next(12)).map(|_| WORDS[next(among)]).collect();
@@ -166,7 +162,7 @@ fn words_are_those_of_the_package() {
 }
 
 #[test]
-fn what_has_no_spellings_is_refused() {
+fn spelling_files_without_spellings_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("english.json");
     let refused = || EnglishNormalizer::read(&file).err().unwrap().to_string();

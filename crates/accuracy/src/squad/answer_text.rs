@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_a_part_of_the_text() {
+    fn squad_answer_is_a_part_of_the_text() {
         assert_eq!(
             joined(["steve", "smith", "##son", "##", "#"].into_iter()),
             "steve smithson #"

@@ -94,7 +94,7 @@ pub enum SummaryScoreError {
     },
     /// A response has a part of a token.
     #[error(
-        "the response in entry {entry} (sample {index}) has {bytes} bytes, no whole number of tokens; hint: --dtype int32 or int64"
+        "the response in entry {entry} (sample {index}) has {bytes} bytes, which is not a multiple of a token's size; hint: --dtype int32 or int64"
     )]
     Length {
         /// The entry's number.
@@ -106,7 +106,7 @@ pub enum SummaryScoreError {
     },
     /// A response has a token that does not exist.
     #[error(
-        "the response in entry {entry} (sample {index}) has the token {token}, which the tokenizer lacks; hint: --dtype int32 or int64, or the tokenizer of this model"
+        "the response in entry {entry} (sample {index}) has the token {token}, which is not in the tokenizer; hint: --dtype int32 or int64, or the tokenizer of this model"
     )]
     Token {
         /// The entry's number.
@@ -132,7 +132,7 @@ pub enum ExpectedSummaryError {
         source: io::Error,
     },
     /// The file has another form.
-    #[error("{path} is no array of objects with a text `output`", path = path.display())]
+    #[error("{path} is not an array of objects with a text `output`", path = path.display())]
     Form {
         /// The file.
         path: PathBuf,

@@ -51,7 +51,7 @@ impl Contexts {
 /// The error for data of the sentence tokenizer that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{path} is no file of punkt_tab: {reason}; hint: unpack packages/tokenizers/punkt_tab.zip of nltk_data, see `regatta data show BENCHMARK`",
+    "{path} is not a file of punkt_tab: {reason}; hint: unpack packages/tokenizers/punkt_tab.zip of nltk_data, see `regatta data show BENCHMARK`",
     path = path.display()
 )]
 pub struct SentenceModelError {
@@ -101,7 +101,7 @@ impl SentenceModel {
         let contexts = pairs("ortho_context.tab")?.into_iter().map(|(word, bits)| {
             let bits = bits.parse().map_err(|_| SentenceModelError {
                 path: directory.join("ortho_context.tab"),
-                reason: format!("`{bits}` is no number"),
+                reason: format!("`{bits}` is not a number"),
             })?;
             Ok((word, Contexts(bits)))
         });

@@ -33,7 +33,7 @@ const SPACES: [(&str, &str); 10] = [
 #[non_exhaustive]
 pub enum TokenizerError {
     /// A file is missing or unreadable.
-    #[error("cannot read {path}; hint: it comes with the model's weights, see `regatta data show BENCHMARK`", path = path.display())]
+    #[error("cannot read {path}; hint: it is published with the model's weights, see `regatta data show BENCHMARK`", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum TokenizerError {
         source: serde_json::Error,
     },
     /// A token's text has a character that encodes no byte.
-    #[error("{path} is no tokenizer of bytes: the token {id} has the character {character:?}", path = path.display())]
+    #[error("{path} is not a tokenizer of bytes: the token {id} has the character {character:?}", path = path.display())]
     Character {
         /// The file.
         path: PathBuf,

@@ -277,7 +277,11 @@ fn print_system(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
         )?;
     }
     for disk in &system.storage {
-        let place = if disk.holds_root { ", holds the system" } else { "" };
+        let place = if disk.holds_root {
+            ", contains the system"
+        } else {
+            ""
+        };
         let model = disk.model.as_deref().unwrap_or("no name");
         line(
             to,

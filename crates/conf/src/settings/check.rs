@@ -147,7 +147,7 @@ impl TestSettings {
     }
 
     fn check_sample_counts(&self) -> Result<(), SettingError> {
-        let (bounds, hint) = ((0, MAX_SAMPLES), "0 takes the sample library's own count");
+        let (bounds, hint) = ((0, MAX_SAMPLES), "0 uses the sample library's count");
         let key = "performance_sample_count_override";
         integer(key, self.performance_sample_count_override, bounds, "", hint)?;
         let key = "accuracy_sample_count_override";
@@ -200,7 +200,7 @@ impl TestSettings {
         let hint = "give the benchmark's latency bound in whole milliseconds";
         integer("target_latency", bound_ms, (0, MAX_MS), " ms", hint)?;
         let threads = self.server_num_issue_query_threads;
-        let hint = "0 issues from LoadGen's own thread";
+        let hint = "0 issues from LoadGen's thread";
         let key = "server_num_issue_query_threads";
         integer(key, threads, (0, MAX_ISSUE_THREADS), "", hint)?;
         check_rate(self.server_target_qps)
@@ -314,7 +314,7 @@ fn most_within_longest(rate: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "rounds down; what is too large becomes the largest"
+        reason = "rounds down, and limits larger values to the maximum"
     )]
     {
         (MAX_RUN.as_secs_f64() * rate) as u64
@@ -322,7 +322,7 @@ fn most_within_longest(rate: f64) -> u64 {
 }
 
 fn check_percentile(fraction: f64) -> Result<(), SettingError> {
-    let hint = "leave the line out for the round's own percentile";
+    let hint = "remove the line to use the round's percentile";
     let key = "target_latency_percentile";
     decimal(key, fraction * 100.0, (0.0, 100.0), " percent", hint)
 }

@@ -97,7 +97,7 @@ macro_rules! declare {
     };
 }
 
-/// What an entry has that does not say otherwise.
+/// Defaults for the optional keys of a declaration.
 const UNDECLARED: Setting = Setting {
     name: "",
     value_type: Boolean,
@@ -119,9 +119,9 @@ const SEVERAL_SAMPLES: &[Scenario] = &[MultiStream, Server, Offline];
 /// Scenarios with more than one query or batch under way.
 const SEVERAL_BATCHES: &[Scenario] = &[Server, Offline];
 
-const BATCH: ValueType = integer(1, 1_048_576, "a whole number");
-const STREAMS: ValueType = integer(1, 64, "a whole number");
-const CORES: ValueType = integer(0, 15, "a whole number");
+const BATCH: ValueType = integer(1, 1_048_576, "an integer");
+const STREAMS: ValueType = integer(1, 64, "an integer");
+const CORES: ValueType = integer(0, 15, "an integer");
 
 const fn integer(min: u64, max: u64, noun: &'static str) -> ValueType {
     ValueType::Integer { min, max, noun }
@@ -185,7 +185,7 @@ declare! {
 
     /// Most windows of a volume in a batch; on `tensorrt` where `gpu_batch_size` is not set.
     window_batch: usize {
-        value_type: integer(1, 1024, "a whole number"),
+        value_type: integer(1, 1024, "an integer"),
         default: "1",
         engines: &[Tract, Tensorrt],
         ignored_by: &[Null, Sim],
@@ -201,7 +201,7 @@ declare! {
 
     /// Batches that are computed at the same time, each on its own thread.
     inference_streams: usize {
-        value_type: integer(1, 256, "a whole number"),
+        value_type: integer(1, 256, "an integer"),
         default: "1; `sim`: all that its units have, in MultiStream one per unit",
         scenarios: SEVERAL_SAMPLES,
         search: &[on_tract(SEVERAL_SAMPLES, SearchValues::Doublings(Processors), &[Number(1), Processors])],
@@ -210,7 +210,7 @@ declare! {
     /// Most samples in a batch of a GPU.
     gpu_batch_size: usize {
         value_type: BATCH,
-        default: "the engine's; a modelled board's own",
+        default: "the engine's; with `sim_board`, the board's",
         engines: UNITS,
         source: SettingSource::Lwis,
         search: &[
@@ -224,7 +224,7 @@ declare! {
     /// Batches in flight on each GPU, each with its own buffers.
     gpu_copy_streams: usize {
         value_type: STREAMS,
-        default: "`inference_streams`, else 1; a modelled board's own",
+        default: "`inference_streams`, else 1; with `sim_board`, the board's",
         engines: UNITS,
         scenarios: SEVERAL_BATCHES,
         source: SettingSource::Lwis,
@@ -254,7 +254,7 @@ declare! {
     /// Most samples in a batch of a DLA core.
     dla_batch_size: usize {
         value_type: BATCH,
-        default: "the engine's; a modelled board's own",
+        default: "the engine's; with `sim_board`, the board's",
         engines: UNITS,
         scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
@@ -268,7 +268,7 @@ declare! {
     /// Batches in flight on each DLA core.
     dla_copy_streams: usize {
         value_type: STREAMS,
-        default: "`inference_streams`, else 1; a modelled board's own",
+        default: "`inference_streams`, else 1; with `sim_board`, the board's",
         engines: UNITS,
         scenarios: SEVERAL_BATCHES,
         source: SettingSource::Lwis,
@@ -382,7 +382,7 @@ declare! {
 
     /// The workspace in bytes that engines must have been built with, compared to the MiB.
     workspace_size: u64 {
-        value_type: integer(0, u64::MAX, "a whole number of bytes"),
+        value_type: integer(0, u64::MAX, "a number of bytes"),
         default: "any",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
@@ -448,7 +448,7 @@ declare! {
 
     /// Microseconds after its arrival that a query may wait for a fuller batch; NVIDIA's harness counts later.
     deque_timeout_usec: u64 {
-        value_type: integer(0, u64::MAX, "a whole number of microseconds"),
+        value_type: integer(0, u64::MAX, "a number of microseconds"),
         default: "0",
         scenarios: &[Server],
         source: SettingSource::Lwis,
@@ -506,13 +506,13 @@ declare! {
     /// Spread of the modelled service times, as a share of them.
     sim_jitter: f64 {
         value_type: number(0.0, 1.0, "a share"),
-        default: "0; a modelled board's own",
+        default: "0; with `sim_board`, the board's",
         engines: &[Sim],
     }
 
     /// Seed of that spread.
     sim_seed: u64 {
-        value_type: integer(0, u64::MAX, "a whole number"),
+        value_type: integer(0, u64::MAX, "an integer"),
         default: "0",
         engines: &[Sim],
     }

@@ -222,6 +222,6 @@ pub(super) mod decimal {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse()
-            .map_err(|_| de::Error::custom(format_args!("`{text}` is no 64-bit number")))
+            .map_err(|_| de::Error::custom(format_args!("`{text}` is not a 64-bit number")))
     }
 }

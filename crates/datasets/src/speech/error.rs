@@ -16,7 +16,7 @@ pub enum SpeechError {
         source: io::Error,
     },
     /// A FLAC file is damaged.
-    #[error("{path} is no complete FLAC file; hint: unpack the published archive again", path = path.display())]
+    #[error("{path} is not a complete FLAC file; hint: unpack the published archive again", path = path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -118,7 +118,7 @@ pub enum SpeechError {
         name: String,
     },
     /// The transcripts beside the samples are no list of transcripts.
-    #[error("{path} is no list of transcripts; hint: prepare the samples again", path = path.display())]
+    #[error("{path} is not a list of transcripts; hint: prepare the samples again", path = path.display())]
     List {
         /// The file.
         path: PathBuf,

@@ -25,7 +25,7 @@ pub enum VolumeError {
     },
     /// Values and classes of a case have different sizes.
     #[error(
-        "the segmentation {path} has {found:?} voxels, but the volume beside it {expected:?}; hint: download this case again",
+        "the segmentation {path} has {found:?} voxels, but its volume has {expected:?}; hint: download this case again",
         path = path.display()
     )]
     Sizes {

@@ -52,7 +52,7 @@ proptest! {
 
     /// A sample gets the same answer in any batch as alone.
     #[test]
-    fn company_does_not_change_an_answer(indices in prop::collection::vec(0..fixture::TOTAL, 1..=8)) {
+    fn response_does_not_depend_on_other_samples_of_the_batch(indices in prop::collection::vec(0..fixture::TOTAL, 1..=8)) {
         let fixture = Fixture::new();
         for subject in subjects() {
             let mut loaded = subject.load(&fixture, &[1, 8], 1);

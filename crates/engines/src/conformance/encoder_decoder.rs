@@ -141,7 +141,7 @@ fn suppressed_tokens_are_never_generated() {
 
 #[cfg(feature = "tract")]
 #[test]
-fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
+fn invalid_encoder_decoder_models_and_waveforms_are_refused() {
     let Some(mut speech) = whisper() else { return };
     let mut engines = speech.load(2).unwrap();
     let engine = engines[0].as_mut();
@@ -188,7 +188,7 @@ fn what_is_no_encoder_and_decoder_or_waveform_is_refused() {
 }
 
 #[test]
-fn what_tensorrt_cannot_run_as_an_encoder_and_decoder_is_refused() {
+fn encoder_decoders_unsupported_by_tensorrt_are_refused() {
     let Some(mut speech) = whisper() else { return };
     let cases: [(Change, &str); 3] = [
         (

@@ -3,7 +3,7 @@
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::benchmark::{Dtype, Model};
 
-use super::{answers, expected, samples};
+use super::{answers, expected};
 use crate::subjects::subjects;
 use crate::{Answers, Batch, EngineError, Input};
 
@@ -16,7 +16,7 @@ fn batches_that_were_never_promised_are_refused_and_the_next_one_is_fine() {
         let most = subject.most(2);
         for size in [0, most + 1] {
             let arena = vec![0; size * fixture::PIXELS * 4];
-            let samples = samples(&vec![0; size]);
+            let samples = vec![0; size];
             let batch = Batch {
                 samples: &samples,
                 input: Input::Contiguous(&arena),
@@ -38,7 +38,6 @@ fn batches_that_were_never_promised_are_refused_and_the_next_one_is_fine() {
 #[test]
 fn engines_that_compute_refuse_input_of_the_wrong_size() {
     let fixture = Fixture::new();
-    let samples = samples(&[0, 1]);
     let one = fixture::pixels(0);
     let wrong = [
         Input::Absent,
@@ -57,7 +56,7 @@ fn engines_that_compute_refuse_input_of_the_wrong_size() {
         for input in wrong {
             let refused = loaded.engines[0].infer(
                 &Batch {
-                    samples: &samples,
+                    samples: &[0, 1],
                     input,
                 },
                 &mut Answers::default(),

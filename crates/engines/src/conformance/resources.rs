@@ -7,7 +7,7 @@ use regatta_types::documents::EngineKind;
 
 use regatta_test_support::counting_allocator::{allocations, held};
 
-use super::{answers, expected, samples};
+use super::{answers, expected};
 use crate::{Answers, Batch, Input, subjects::subjects};
 
 /// Streams compute at the same time on their own threads, are dropped when their thread ends, and leave nothing
@@ -64,7 +64,7 @@ fn once_warm_a_batch_allocates_nothing_on_host_or_device() {
     {
         let mut loaded = subject.load(&fixture, &[4], 1);
         let engine = loaded.engines[0].as_mut();
-        let (samples, arena) = (samples(&[1, 2, 3]), fixture::pixels(0).repeat(4));
+        let (samples, arena) = ([1, 2, 3], fixture::pixels(0).repeat(4));
         let (slots, mut answers) = (vec![2, 0, 1], Answers::default());
         let inputs = [
             Input::Contiguous(&arena[..3 * fixture::PIXELS * 4]),

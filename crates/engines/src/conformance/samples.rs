@@ -3,7 +3,7 @@
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::benchmark::Dtype;
 
-use super::{answers_to, expected, samples};
+use super::{answers_to, expected};
 use crate::subjects::{Subject, subjects};
 use crate::{Answers, Batch, EngineError, Input};
 
@@ -74,11 +74,10 @@ fn samples_of_three_inputs_are_taken_apart() {
                     .collect();
                 assert_eq!(got, expected, "{subject}");
             }
-            let samples = samples(&[0]);
             let short = fixture::three_inputs_bytes(0);
             let refused = engine.infer(
                 &Batch {
-                    samples: &samples,
+                    samples: &[0],
                     input: Input::Contiguous(&short[4..]),
                 },
                 &mut Answers::default(),

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use regatta_test_support::fixture::{self, Fixture};
 
 use super::answers_to;
-use crate::SequenceBuckets;
-use crate::subjects::subjects;
+use crate::{
+    EngineError, LoadRequest, SequenceBuckets,
+    subjects::{load_request, subjects},
+};
 
 const LENGTHS: [usize; 3] = [16, 40, 64];
 
@@ -50,7 +52,7 @@ fn an_answer_is_the_same_in_every_batch_and_has_the_full_shape() {
 }
 
 #[test]
-fn an_engine_without_the_lengths_is_refused_with_the_command_that_builds_one() {
+fn an_engine_without_the_lengths_is_refused_and_the_missing_one_described() {
     let fixture = Fixture::new();
     fixture.take_sequences();
     let one = SequenceBuckets::default();
@@ -58,27 +60,20 @@ fn an_engine_without_the_lengths_is_refused_with_the_command_that_builds_one() {
     let subject = subjects.iter().find(|subject| subject.has_types()).unwrap();
     let request = subject.request_of_sequences(&fixture, 4, 1, &one);
     let benchmark = fixture.benchmark();
-    let loaded = crate::load(&crate::LoadRequest {
-        kind: subject.kind,
-        benchmark: &benchmark,
-        model_file: fixture.path(&benchmark.model.file),
-        image_sizes: Arc::default(),
-        volumes: Arc::default(),
+    let of_several = LoadRequest {
         sequences: Arc::new(SequenceBuckets::new(vec![16, 64], std::iter::empty())),
-        batch_sizes: &[4],
-        batch_size_is_request: true,
-        takes_any_batch: false,
-        streams: 1,
-        sim: &crate::sim::SimModel::default(),
-        tensorrt: &request,
-    });
-    let error = loaded.err().unwrap().to_string();
-    for words in [
-        "1 engine of this model is for other sequences than lengths 16, 64, which sequence_lengths requests",
-        " --input-shape input_ids=16 --input-shape input_mask=16 --input-shape segment_ids=16 --input-shape input_ids=64 ",
-    ] {
-        assert!(error.contains(words), "{error}");
-    }
+        ..load_request(&benchmark, &fixture, &[4], 1)
+    };
+    let Err(EngineError::NotBuilt { reason, missing, .. }) = subject.load_with(&of_several, request) else {
+        panic!("it was loaded, or failed otherwise");
+    };
+    let difference =
+        "1 engine of this model is for other sequences than lengths 16, 64, which sequence_lengths requests";
+    assert!(reason.contains(difference), "{reason}");
+    let shapes: Vec<_> = missing.input_shapes.iter().map(ToString::to_string).collect();
+    let expected = ["16", "64"]
+        .map(|length| ["input_ids", "input_mask", "segment_ids"].map(|input| format!("{input}={length}")));
+    assert_eq!(shapes, expected.concat());
 }
 
 #[cfg(feature = "tract")]
@@ -89,7 +84,7 @@ mod beside_onnx_runtime {
     use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
     use super::*;
-    use crate::{LoadRequest, load, sim::SimModel};
+    use crate::subjects::Subject;
 
     const VOCABULARY: usize = 50;
     const FULL: usize = 384;
@@ -116,22 +111,14 @@ mod beside_onnx_runtime {
     /// Returns the logits of all samples, in batches of up to 4.
     fn logits(benchmark: &Benchmark, model_file: PathBuf, sequences: Arc<SequenceBuckets>) -> Vec<Vec<f32>> {
         let fixture = Fixture::new();
-        let request = subjects()[0].engine_request(&fixture, "fp32", 1, 1);
-        let mut loaded = load(&LoadRequest {
-            kind: EngineKind::Tract,
-            benchmark,
+        let tract = Subject::of(EngineKind::Tract);
+        let tensorrt = tract.tensorrt_request(&fixture, "fp32", 1, 1);
+        let request = LoadRequest {
             model_file,
-            image_sizes: Arc::default(),
-            volumes: Arc::default(),
             sequences,
-            batch_sizes: &[4],
-            batch_size_is_request: true,
-            takes_any_batch: false,
-            streams: 1,
-            sim: &SimModel::default(),
-            tensorrt: &request,
-        })
-        .unwrap();
+            ..load_request(benchmark, &fixture, &[4], 1)
+        };
+        let mut loaded = tract.load_with(&request, tensorrt).unwrap();
         let indices: Vec<usize> = (0..SAMPLES).collect();
         let batches = indices.chunks(4);
         let answers = batches.flat_map(|batch| answers_to(loaded.engines[0].as_mut(), batch, &sample));

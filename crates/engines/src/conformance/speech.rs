@@ -10,7 +10,6 @@ use npyz::NpyFile;
 use regatta_test_support::{counting_allocator::allocations, fixture::Fixture, oracle};
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
-use super::samples;
 use crate::{Answers, Batch, Engine, EngineError, Input, subjects::Subject};
 
 /// Waveforms and networks of a benchmark of speech.
@@ -107,7 +106,7 @@ impl Speech {
     #[cfg(feature = "tract")]
     pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), String> {
         self.lengths[1] = length;
-        let (arena, samples) = (self.arena(&[0, 1]), samples(&[0, 1]));
+        let (arena, samples) = (self.arena(&[0, 1]), [0, 1]);
         let batch = Batch {
             samples: &samples,
             input: Input::Contiguous(&arena),
@@ -143,7 +142,7 @@ impl Speech {
         if subject.kind == EngineKind::Tract {
             return;
         }
-        let (arena, samples) = (self.arena(indices), samples(indices));
+        let arena = self.arena(indices);
         let mut answers = Answers::default();
         answers.reserve(indices.len(), engine.answer_bytes());
         let (mut on_host, mut on_device) = (0, 0);
@@ -154,7 +153,7 @@ impl Speech {
             }
             answers.clear();
             let batch = Batch {
-                samples: &samples,
+                samples: indices,
                 input: Input::Contiguous(&arena),
             };
             engine.infer(&batch, &mut answers).unwrap();
@@ -176,7 +175,7 @@ pub(crate) fn array<T: npyz::Deserialize>(path: &Path) -> Vec<T> {
 pub(super) fn infer(engine: &mut dyn Engine, indices: &[usize], arena: &[u8]) -> Vec<(Vec<u8>, i64)> {
     let mut answers = Answers::default();
     let batch = Batch {
-        samples: &samples(indices),
+        samples: indices,
         input: Input::Contiguous(arena),
     };
     engine.infer(&batch, &mut answers).unwrap();

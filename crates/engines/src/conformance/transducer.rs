@@ -136,7 +136,7 @@ fn halves_make_the_transcript_of_their_values() {
 
 #[cfg(feature = "tract")]
 #[test]
-fn what_is_no_transducer_or_waveform_is_refused() {
+fn invalid_transducer_models_and_waveforms_are_refused() {
     let Some(mut speech) = rnnt() else { return };
     let mut engines = speech.load(2).unwrap();
     let engine = engines[0].as_mut();
@@ -177,7 +177,7 @@ fn what_is_no_transducer_or_waveform_is_refused() {
 }
 
 #[test]
-fn what_tensorrt_cannot_run_as_a_transducer_is_refused() {
+fn transducers_unsupported_by_tensorrt_are_refused() {
     let Some(mut speech) = rnnt() else { return };
     let tensorrt = Subject::of(EngineKind::Tensorrt);
     speech.check_refused_on(

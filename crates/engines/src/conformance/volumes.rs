@@ -9,7 +9,6 @@ use regatta_test_support::{
 };
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
-use super::samples;
 use crate::subjects::Subject;
 use crate::{Answers, Batch, Input};
 
@@ -69,7 +68,7 @@ fn classes_of_volumes_are_those_of_the_reference() {
             let theirs = fs::read(array.with_extension("classes")).unwrap();
             let (data, mut answers) = (values(volume), Answers::default());
             let batch = Batch {
-                samples: &samples(&[index]),
+                samples: &[index],
                 input: Input::Contiguous(&data),
             };
             engine.infer(&batch, &mut answers).unwrap();
@@ -92,7 +91,7 @@ fn classes_of_volumes_are_those_of_the_reference() {
 }
 
 #[test]
-fn what_is_no_network_or_sample_for_windows_is_refused() {
+fn invalid_window_networks_and_samples_are_refused() {
     let text = include_str!("../../../../configs/benchmarks/3d-unet-99.toml");
     let (fixture, mut benchmark) = (Fixture::new(), Benchmark::from_toml(text).unwrap());
     benchmark.model.input_shape = vec![1, 8, 8, 8];
@@ -116,9 +115,8 @@ fn what_is_no_network_or_sample_for_windows_is_refused() {
     let mut loaded = load(&benchmark).unwrap();
     let data = values([8, 12, 8]);
     let mut infer = |index: usize, data: &[u8]| {
-        let samples = samples(&[index]);
         let batch = Batch {
-            samples: &samples,
+            samples: &[index],
             input: Input::Contiguous(data),
         };
         loaded.engines[0].infer(&batch, &mut Answers::default())

@@ -11,7 +11,6 @@ use regatta_types::{
 
 use regatta_test_support::counting_allocator::allocations;
 
-use super::samples;
 use crate::{
     Answers, Batch, Engine, Input,
     subjects::{Subject, subjects},
@@ -50,10 +49,9 @@ const fn class(value: u8) -> u8 {
 }
 
 fn infer(engine: &mut dyn Engine, index: usize, data: &[u8], answers: &mut Answers) {
-    let samples = samples(&[index]);
     let before = allocations();
     let batch = Batch {
-        samples: &samples,
+        samples: &[index],
         input: Input::Contiguous(data),
     };
     answers.clear();

@@ -62,7 +62,7 @@ impl DefaultBoxes {
             ));
         };
         if offsets_at == scores_at {
-            return Err("scores of 4 classes cannot be told from boxes".to_owned());
+            return Err("scores of 4 classes cannot be distinguished from boxes".to_owned());
         }
         let boxes: Vec<_> = settings
             .levels

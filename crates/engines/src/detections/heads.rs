@@ -69,7 +69,7 @@ impl Heads {
             ));
         };
         if boxes_at == scores_at {
-            return Err("heads of 4 classes cannot be told from their boxes".to_owned());
+            return Err("heads of 4 classes cannot be distinguished from their boxes".to_owned());
         }
         Ok(Self {
             settings: settings.clone(),

@@ -46,7 +46,7 @@ impl TokenTexts {
         let text = regular_file::read_text(path).map_err(TokenTextsError::Unreadable)?;
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for (number, line) in text.lines().enumerate() {
-            let unfit = || TokenTextsError::Unfit(format!("line {} is no bytes in hexadecimal", number + 1));
+            let unfit = || TokenTextsError::Unfit(format!("line {} is not hexadecimal bytes", number + 1));
             let (pairs, rest) = line.as_bytes().as_chunks::<2>();
             if !rest.is_empty() {
                 return Err(unfit());
@@ -158,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_texts_is_refused() {
+    fn invalid_token_files_are_refused() {
         let refused = |content: &str| match read(content, 2).unwrap_err() {
             TokenTextsError::Unfit(reason) => reason,
             TokenTextsError::Unreadable(source) => source.to_string(),
         };
         assert_eq!(refused("61\n"), "it has 1 lines, but there are 2 tokens");
-        assert_eq!(refused("61\n6\n"), "line 2 is no bytes in hexadecimal");
-        assert_eq!(refused("+1\n61\n"), "line 1 is no bytes in hexadecimal");
+        assert_eq!(refused("61\n6\n"), "line 2 is not hexadecimal bytes");
+        assert_eq!(refused("+1\n61\n"), "line 1 is not hexadecimal bytes");
     }
 }

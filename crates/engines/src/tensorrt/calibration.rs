@@ -15,11 +15,10 @@ use regatta_fsutil::{
     regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{CalibrationInput, ElementType};
-use regatta_types::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
+use regatta_types::{benchmark::Dtype, documents::Document as _, npy::NpyHeader, samples::SampleSet};
 use sha2::{Digest as _, Sha256};
 
 pub use self::on_device::OnDevice;
-use crate::npy_header::NpyHeader;
 
 /// The element types of samples, and those of networks.
 const TYPES: [(Dtype, ElementType); 5] = [

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
 use regatta_types::documents::EngineKind;
 
-use super::{BuildCommand, UnitRequest, inputs, profiles, sequences};
-use crate::{EngineError, LoadRequest};
+use super::{UnitRequest, inputs, profiles, request::TensorRtLoad, sequences};
+use crate::{EngineError, LoadRequest, MissingEngine};
 
 /// The model and the machine that an engine must have been built for.
 pub(super) struct Here {
@@ -28,7 +28,7 @@ type Found = (PathBuf, CacheEntry);
 
 /// The requirements for the engine of one unit.
 struct EngineQuery<'a> {
-    request: &'a LoadRequest<'a>,
+    request: TensorRtLoad<'a>,
     here: &'a Here,
     unit_request: &'a UnitRequest,
     dla: bool,
@@ -39,10 +39,10 @@ struct EngineQuery<'a> {
 /// Returns the selected engine and its plan.
 ///
 /// # Errors
-/// [`EngineError::NoPlan`] when no engine or more than one is suitable. It states the differences and the command that
-/// builds an engine.
+/// [`EngineError::NotBuilt`] when no engine or more than one is suitable. It states the differences and the engine that
+/// would be.
 pub(super) fn choose(
-    request: &LoadRequest<'_>,
+    request: TensorRtLoad<'_>,
     here: &Here,
     unit_request: &UnitRequest,
     dla: bool,
@@ -52,7 +52,7 @@ pub(super) fn choose(
         here,
         unit_request,
         dla,
-        batch: unit_request.batch.unwrap_or(requested_batch(request)),
+        batch: unit_request.batch.unwrap_or(requested_batch(request.load)),
     };
     match &unit_request.engine {
         Some(names) => query.named(query.name_of_model(names)?),
@@ -169,7 +169,7 @@ impl EngineQuery<'_> {
         filter.keep(
             |entry| self.has_lengths(entry),
             |of_model| {
-                let requested = sequences::in_words(&self.request.sequences);
+                let requested = sequences::in_words(&self.request.load.sequences);
                 format!("{of_model} for other sequences than {requested}, which sequence_lengths requests")
             },
         );
@@ -179,7 +179,8 @@ impl EngineQuery<'_> {
         );
         // Prefer engines for these samples over engines for others. If there are only others, loading one fails with an
         // error that names both types.
-        let (model, sequences) = (&self.request.benchmark.model, &self.request.sequences);
+        let load = self.request.load;
+        let (model, sequences) = (&load.benchmark.model, &load.sequences);
         let takes = |(_, entry): &Found| inputs::take_samples(entry, model, sequences);
         if filter.entries.iter().any(takes) {
             filter.entries.retain(takes);
@@ -197,7 +198,7 @@ impl EngineQuery<'_> {
         let size = |entry: &CacheEntry| entry.manifest.batch as usize;
         let sizes = matching.iter().map(|(_, entry)| size(entry));
         // A DLA core may take a smaller batch, because the rest becomes the next batch of it or of the GPU.
-        let free = self.unit_request.batch.is_none() && (self.dla || self.request.takes_any_batch);
+        let free = self.unit_request.batch.is_none() && (self.dla || self.request.load.takes_any_batch);
         let best = if free {
             sizes.max()
         } else {
@@ -229,8 +230,8 @@ impl EngineQuery<'_> {
 
     /// Returns whether an engine was built for the run's lengths of sequences.
     fn has_lengths(&self, entry: &CacheEntry) -> bool {
-        let model = &self.request.benchmark.model;
-        sequences::has_lengths(entry, model, &self.request.sequences)
+        let load = self.request.load;
+        sequences::has_lengths(entry, &load.benchmark.model, &load.sequences)
     }
 
     /// Returns whether an engine was built with the requested calibration, if there is one.
@@ -245,15 +246,13 @@ impl EngineQuery<'_> {
     }
 
     fn none(&self, reason: String) -> EngineError {
-        let flags = self.here.tensorrt.has_precision_flags();
-        no_plan(
-            self.request,
-            reason,
-            self.batch,
-            self.unit_request.streams,
-            self.dla,
-            flags,
-        )
+        let built_for = BuiltFor {
+            batch: self.batch,
+            streams: self.unit_request.streams,
+            dla: self.dla,
+            has_precision_flags: self.here.tensorrt.has_precision_flags(),
+        };
+        not_built(self.request, reason, &built_for)
     }
 }
 
@@ -307,7 +306,7 @@ const fn precision(precision: Precision) -> &'static str {
 
 /// Returns the error for an engine with fewer profiles than streams.
 pub(super) fn too_few_profiles(
-    request: &LoadRequest<'_>,
+    request: TensorRtLoad<'_>,
     entry: &CacheEntry,
     streams: usize,
     profiles: usize,
@@ -317,53 +316,56 @@ pub(super) fn too_few_profiles(
         "{} has {profiles} optimisation profile(s), but {streams} contexts must run at the same time",
         manifest.key()
     );
-    no_plan(
-        request,
-        reason,
-        manifest.batch as usize,
+    let built_for = BuiltFor {
+        batch: manifest.batch as usize,
         streams,
-        manifest.dla.is_some(),
-        manifest.tensorrt.has_precision_flags(),
-    )
+        dla: manifest.dla.is_some(),
+        has_precision_flags: manifest.tensorrt.has_precision_flags(),
+    };
+    not_built(request, reason, &built_for)
 }
 
 fn requested_batch(request: &LoadRequest<'_>) -> usize {
     request.batch_sizes.iter().copied().fold(1, usize::max)
 }
 
-fn no_plan(
-    request: &LoadRequest<'_>,
-    reason: String,
+/// What a missing engine is built for, besides the request.
+struct BuiltFor {
     batch: usize,
     streams: usize,
     dla: bool,
+    /// Whether this TensorRT takes precisions as flags, and not from the network.
     has_precision_flags: bool,
+}
+
+fn not_built(
+    TensorRtLoad { load, tensorrt }: TensorRtLoad<'_>,
+    reason: String,
+    built_for: &BuiltFor,
 ) -> EngineError {
-    let precision = match request.tensorrt.precision {
-        Some(Precision::Fp16) => " --precision fp16",
-        Some(Precision::Int8) => " --precision int8",
-        // Without a precision, DLA cannot compute any layer of a network of 32-bit floats.
-        None if dla && has_precision_flags => " --precision fp16",
-        Some(Precision::AsInNetwork) | None => "",
-    };
-    let profiles = if streams > 1 && !dla {
-        format!(" --profiles {streams}")
+    let dla = built_for.dla;
+    // Without a precision, DLA cannot compute any layer of a network of 32-bit floats.
+    let usual = if dla && built_for.has_precision_flags {
+        Precision::Fp16
     } else {
-        String::new()
+        Precision::AsInNetwork
     };
-    let shapes = inputs::shape_flags(&request.benchmark.model, &request.sequences);
-    let input = inputs::flags(request.tensorrt, dla);
-    let workspace = request.tensorrt.workspace_flag();
-    let core = if dla { " --dla-core 0" } else { "" };
-    EngineError::NoPlan {
+    let missing = MissingEngine {
+        onnx: load.model_file.clone(),
+        cache: tensorrt.cache.clone(),
+        is_for_dla: dla,
+        batch: built_for.batch,
+        profiles: if dla { 1 } else { built_for.streams.max(1) },
+        precision: tensorrt.precision.unwrap_or(usual),
+        input_shapes: inputs::built_shapes(&load.benchmark.model, &load.sequences),
+        input: inputs::built_format(tensorrt, dla),
+        workspace_bytes: tensorrt.workspace_bytes,
+        plugins: tensorrt.plugins.clone(),
+        calibration: tensorrt.calibration.clone(),
+    };
+    EngineError::NotBuilt {
         engine: EngineKind::Tensorrt,
-        cache: request.tensorrt.cache.clone(),
         reason,
-        command: BuildCommand::new(
-            &request.model_file,
-            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
-            request.tensorrt.file_flags(),
-            &request.tensorrt.cache,
-        ),
+        missing: Box::new(missing),
     }
 }

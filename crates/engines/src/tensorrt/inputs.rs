@@ -1,7 +1,7 @@
 //! The settings `input_dtype` and `input_format`: their check against the samples, and their requirements for engines.
 //! `tensors` describes the memory layout of samples.
 
-use regatta_tensorrt::{CacheEntry, InputShape};
+use regatta_tensorrt::{CacheEntry, InputShape, IoFormat};
 use regatta_types::{
     benchmark::{Dtype, Model},
     layout::Layout,
@@ -9,27 +9,27 @@ use regatta_types::{
 
 use super::{
     convert::{Conversion, Element},
-    engine_request::EngineRequest,
+    request::{TensorRtLoad, TensorRtRequest},
     sequences,
 };
-use crate::{EngineError, LoadRequest, SequenceBuckets};
+use crate::{EngineError, SequenceBuckets};
 
 /// Rejects an input type that the samples cannot be converted to.
 ///
 /// # Errors
 /// [`EngineError::ModelUnfit`].
-pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError> {
-    let Some(requested) = request.tensorrt.input_dtype else {
+pub(super) fn check_request(TensorRtLoad { load, tensorrt }: TensorRtLoad<'_>) -> Result<(), EngineError> {
+    let Some(requested) = tensorrt.input_dtype else {
         return Ok(());
     };
-    let samples = request.benchmark.model.input_dtype;
+    let samples = load.benchmark.model.input_dtype;
     let element = Element::named(&requested.to_string());
     if element.is_some_and(|element| Conversion::between(samples, element).is_some()) {
         return Ok(());
     }
     Err(EngineError::ModelUnfit {
-        file: request.model_file.clone(),
-        benchmark: request.benchmark.name.clone(),
+        file: load.model_file.clone(),
+        benchmark: load.benchmark.name.clone(),
         reason: format!(
             "the setting input_dtype requests {requested}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {requested}, or change the setting",
             samples.word()
@@ -39,16 +39,16 @@ pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError
 
 /// Returns whether an engine's inputs match the settings. For an engine that was never loaded, its build settings are
 /// compared.
-pub(super) fn are_requested(entry: &CacheEntry, engine_request: &EngineRequest, dla: bool) -> bool {
+pub(super) fn are_requested(entry: &CacheEntry, request: &TensorRtRequest, dla: bool) -> bool {
     let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
     let built = entry.manifest.input;
-    let element = engine_request.input_dtype.is_none_or(|requested| {
+    let element = request.input_dtype.is_none_or(|requested| {
         if inputs.is_empty() {
             return built.element == Some(requested);
         }
         inputs.iter().all(|input| input.kind == requested.to_string())
     });
-    let format = engine_request.input_format.is_none_or(|requested| {
+    let format = request.input_format.is_none_or(|requested| {
         let same = |found: Layout| found == requested || (dla && found == on_dla(requested));
         if inputs.is_empty() {
             return same(built.format.unwrap_or(Layout::Linear));
@@ -59,9 +59,9 @@ pub(super) fn are_requested(entry: &CacheEntry, engine_request: &EngineRequest, 
 }
 
 /// Describes the settings for inputs.
-pub(super) fn in_words(engine_request: &EngineRequest) -> String {
-    let element = engine_request.input_dtype.map(|requested| requested.to_string());
-    let format = engine_request.input_format.map(|requested| requested.to_string());
+pub(super) fn in_words(request: &TensorRtRequest) -> String {
+    let element = request.input_dtype.map(|requested| requested.to_string());
+    let format = request.input_format.map(|requested| requested.to_string());
     let words: Vec<_> = element.into_iter().chain(format).collect();
     words.join(" ")
 }
@@ -94,34 +94,25 @@ fn has_shapes(built: &[InputShape], model: &Model, sequences: &SequenceBuckets) 
     built.iter().all(is_of_samples)
 }
 
-/// Returns the flags of `engine build` for the input shapes of a model with several inputs. Models with one input
-/// rarely have free dimensions, and then the build reports it.
-pub(super) fn shape_flags(model: &Model, sequences: &SequenceBuckets) -> String {
+/// Returns the input shapes to build an engine with: those of a model with several inputs. Models with one input rarely have free
+/// dimensions, and then the build reports it.
+pub(super) fn built_shapes(model: &Model, sequences: &SequenceBuckets) -> Vec<InputShape> {
     if model.further_inputs.is_empty() {
-        return String::new();
+        return Vec::new();
     }
-    let shapes = sequences::input_shapes(model, sequences);
+    let mut shapes = sequences::input_shapes(model, sequences);
+    // An input of one number for each sample has no other dimension.
+    shapes.retain(|shape| !shape.dims.is_empty());
     shapes
-        .iter()
-        // An input of one number for each sample has no other dimension.
-        .filter(|shape| !shape.dims.is_empty())
-        .map(|shape| format!(" --input-shape {shape}"))
-        .collect()
 }
 
-/// Returns the flags of `engine build` for the requested input type and format.
-pub(super) fn flags(engine_request: &EngineRequest, dla: bool) -> String {
-    let element = engine_request
-        .input_dtype
-        .map(|requested| format!(" --input-dtype {requested}"));
-    let format = engine_request
-        .input_format
-        .filter(|&requested| requested != Layout::Linear);
-    let format = format.map(|requested| {
-        let requested = if dla { on_dla(requested) } else { requested };
-        format!(" --input-format {requested}")
-    });
-    element.into_iter().chain(format).collect()
+/// Returns the type and layout of inputs to build an engine with.
+pub(super) fn built_format(request: &TensorRtRequest, dla: bool) -> IoFormat {
+    let format = request.input_format.filter(|&format| format != Layout::Linear);
+    IoFormat {
+        element: request.input_dtype,
+        format: if dla { format.map(on_dla) } else { format },
+    }
 }
 
 /// Returns DLA's name of a layout. `chw4` and `dla_hwc4` are the same in memory, so both units accept the same samples.

@@ -7,12 +7,11 @@ use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, TensorRt};
 use regatta_types::documents::EngineKind;
 
 use super::{
-    choice,
-    engine_request::{EngineRequest, Unit},
-    inputs,
+    choice, inputs,
+    request::{TensorRtLoad, TensorRtRequest, Unit},
     tensors::Tensors,
 };
-use crate::{EngineError, LoadRequest};
+use crate::EngineError;
 
 /// The place of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +43,7 @@ impl LoadedUnit {
     /// [`EngineError`] when there is none, or it does not fit.
     pub(super) fn new(
         unit: Unit,
-        request: &LoadRequest<'_>,
+        request: TensorRtLoad<'_>,
         here: &choice::Here,
         tensorrt: &TensorRt,
         context: &Context,
@@ -58,7 +57,7 @@ impl LoadedUnit {
         let (entry, plan) = choice::choose(request, here, unit_request, core.is_some())?;
         let refused = |source: Box<dyn Error + Send + Sync>| EngineError::ModelRefused {
             engine: EngineKind::Tensorrt,
-            file: request.model_file.clone(),
+            file: request.load.model_file.clone(),
             source,
         };
         // TensorRT loads an engine for the current device of the thread.
@@ -68,7 +67,7 @@ impl LoadedUnit {
             .map_err(|error| refused(error.into()))?;
         // Without GPU fallback, DLA reads an input in its memory layout.
         let alone = entry.manifest.dla.is_some_and(|dla| !dla.gpu_fallback);
-        let tensors = Tensors::at_each_length(&engine, request, alone)?;
+        let tensors = Tensors::at_each_length(&engine, request.load, alone)?;
         let profiles = engine.profiles();
         if tensors[0].shape_is_free && unit_request.streams * tensors.len() > profiles {
             return Err(choice::too_few_profiles(
@@ -110,7 +109,7 @@ impl LoadedUnit {
     }
 
     /// Describes the unit and its engine.
-    pub(super) fn in_words(&self, engine_request: &EngineRequest) -> String {
+    pub(super) fn in_words(&self, request: &TensorRtRequest) -> String {
         let manifest = &self.entry.manifest;
         let lengths = match self.tensors.len() {
             1 => String::new(),
@@ -118,7 +117,7 @@ impl LoadedUnit {
         };
         format!(
             "{}: engine {}, batch {}, {} stream(s){lengths}",
-            engine_request.name_of(self.unit),
+            request.name_of(self.unit),
             manifest.key(),
             manifest.batch,
             self.streams

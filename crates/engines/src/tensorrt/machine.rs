@@ -7,10 +7,9 @@ use regatta_tensorrt::{Model, TensorRt, plugin_hashes};
 use regatta_types::documents::EngineKind;
 
 use super::{
-    calibration, choice,
-    engine_request::EngineRequest,
-    gpus,
+    calibration, choice, gpus,
     loaded_unit::{LoadedUnit, StreamPlace},
+    request::{TensorRtLoad, TensorRtRequest},
 };
 use crate::{Description, EngineError, LoadRequest, chip::chip, model_file};
 
@@ -26,10 +25,10 @@ impl Machine {
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] with what is missing.
-    pub(super) fn open(engine_request: &EngineRequest) -> Result<Self, EngineError> {
-        let contexts = gpus::open(&engine_request.gpus, &engine_request.installation.driver()?)?;
-        let tensorrt = engine_request.installation.tensorrt()?;
-        for plugins in &engine_request.plugins {
+    pub(super) fn open(request: &TensorRtRequest) -> Result<Self, EngineError> {
+        let contexts = gpus::open(&request.gpus, &request.installation.driver()?)?;
+        let tensorrt = request.installation.tensorrt()?;
+        for plugins in &request.plugins {
             let loaded = tensorrt.load_plugins(plugins);
             loaded.map_err(EngineError::tensorrt_unavailable)?;
         }
@@ -42,8 +41,8 @@ impl Machine {
     }
 
     /// Returns whether the device works in host memory.
-    pub(super) fn is_direct(&self, engine_request: &EngineRequest) -> bool {
-        engine_request
+    pub(super) fn is_direct(&self, request: &TensorRtRequest) -> bool {
+        request
             .direct_host_access
             .unwrap_or(self.first().device().integrated)
     }
@@ -52,23 +51,23 @@ impl Machine {
     ///
     /// # Errors
     /// [`EngineError`] when an engine is missing or does not fit.
-    pub(super) fn units(&self, request: &LoadRequest<'_>) -> Result<Vec<LoadedUnit>, EngineError> {
-        let engine_request = request.tensorrt;
+    pub(super) fn units(&self, request: TensorRtLoad<'_>) -> Result<Vec<LoadedUnit>, EngineError> {
+        let tensorrt = request.tensorrt;
         let here = choice::Here {
-            onnx_sha256: onnx_sha256(request)?,
-            calibration: engine_request
+            onnx_sha256: onnx_sha256(request.load)?,
+            calibration: tensorrt
                 .calibration
                 .as_deref()
                 .map(calibration::sha256_of)
                 .transpose()
                 .map_err(EngineError::calibration)?,
-            plugins: plugin_hashes(&engine_request.plugins).map_err(EngineError::tensorrt_unavailable)?,
+            plugins: plugin_hashes(&tensorrt.plugins).map_err(EngineError::tensorrt_unavailable)?,
             tensorrt: self.tensorrt.version(),
             chip: chip(Some(self.first().device())),
         };
         // DLA cores belong to the chip of the first GPU.
         let of_gpus = self.contexts.iter().chain(iter::repeat(self.first()));
-        let units = engine_request.units().into_iter().zip(of_gpus);
+        let units = tensorrt.units().into_iter().zip(of_gpus);
         units
             .map(|(unit, context)| LoadedUnit::new(unit, request, &here, &self.tensorrt, context))
             .collect()
@@ -81,7 +80,7 @@ impl Machine {
     pub(super) fn streams<T>(
         &self,
         units: &[LoadedUnit],
-        engine_request: &EngineRequest,
+        request: &TensorRtRequest,
         make: impl Fn(&LoadedUnit, StreamPlace) -> Result<T, Box<dyn Error + Send + Sync>>,
     ) -> Result<Vec<T>, EngineError> {
         let most = units.iter().map(|unit| unit.streams).max().unwrap_or(0);
@@ -94,7 +93,7 @@ impl Machine {
                 };
                 let failed = |source| EngineError::Stream {
                     stream: number + 1,
-                    unit: engine_request.name_of(unit.unit),
+                    unit: request.name_of(unit.unit),
                     needed: unit.engine.context_bytes(),
                     free: unit.context.memory().map_or(0, |(free, _)| free as u64),
                     source,
@@ -106,10 +105,10 @@ impl Machine {
     }
 
     /// Describes the engines of the units.
-    pub(super) fn describe(&self, engine_request: &EngineRequest, units: &[LoadedUnit]) -> Description {
-        let descriptions = units.iter().map(|unit| unit.in_words(engine_request));
+    pub(super) fn describe(&self, request: &TensorRtRequest, units: &[LoadedUnit]) -> Description {
+        let descriptions = units.iter().map(|unit| unit.in_words(request));
         let driver = self.first().driver().version();
-        let access = if self.is_direct(engine_request) {
+        let access = if self.is_direct(request) {
             "in host memory"
         } else {
             "by copies"

@@ -10,12 +10,12 @@ use regatta_cuda::{Context, Event, Graph, Stream};
 use regatta_tensorrt::{Engine as TrtEngine, ExecutionContext};
 
 use super::{
-    engine_request::Graphs,
     graphs::GraphSet,
     kept_memory::{KeptMemory, Side},
     lost_device::{LostDevice, RunnerError},
     memory::Buffer,
     network_setup::NetworkSetup,
+    request::Graphs,
     tensors::Row,
     written_input::WrittenInput,
 };

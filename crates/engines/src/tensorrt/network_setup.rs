@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regatta_cuda::{Stream, WaitMode};
 
-use super::{engine_request::Graphs, network_tensors::NetworkTensors};
+use super::{network_tensors::NetworkTensors, request::Graphs};
 
 /// The parameters of a network.
 pub(super) struct NetworkSetup {

@@ -7,19 +7,20 @@ use regatta_types::documents::EngineKind;
 
 use super::{
     calibration::has_scales,
-    engine_request::{EngineRequest, Unit},
     loaded_unit::{LoadedUnit, StreamPlace},
     machine::Machine,
     network::DeviceNetwork,
     network_setup::NetworkSetup,
     network_tensors::NetworkTensors,
+    request::{TensorRtLoad, TensorRtRequest, Unit},
     tensors::Tensors,
 };
 use crate::{Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource};
 
 /// The networks of a model on the GPUs of a run.
-pub(crate) struct DeviceNetworks {
+pub(super) struct DeviceNetworks<'a> {
     machine: Machine,
+    request: &'a TensorRtRequest,
 }
 
 /// What a request for several networks cannot have.
@@ -30,26 +31,12 @@ enum UnfitRequest {
     )]
     Dla,
     #[error(
-        "{} has no {name}, and each network needs scales of its own; hint: `calibration` names the directory with them", directory.display()
+        "{} has no {name}, and each network needs its scales; hint: `calibration` names the directory with them", directory.display()
     )]
     NoScales { directory: PathBuf, name: String },
 }
 
-/// Opens CUDA and TensorRT for the networks of a model.
-///
-/// # Errors
-/// [`EngineError::Unavailable`] with what is missing.
-pub(crate) fn networks(request: &LoadRequest<'_>) -> Result<DeviceNetworks, EngineError> {
-    let units = request.tensorrt.units();
-    if units.iter().any(|unit| matches!(unit, Unit::Dla(_))) {
-        return Err(EngineError::tensorrt_unavailable(UnfitRequest::Dla));
-    }
-    Ok(DeviceNetworks {
-        machine: Machine::open(request.tensorrt)?,
-    })
-}
-
-impl NetworkSource for DeviceNetworks {
+impl NetworkSource for DeviceNetworks<'_> {
     type Network = DeviceNetwork;
 
     fn load(
@@ -58,9 +45,8 @@ impl NetworkSource for DeviceNetworks {
         layout: &NetworkLayout<'_>,
         streams: Option<usize>,
     ) -> Result<(Description, Vec<DeviceNetwork>), EngineError> {
-        let engine_request = request_for_network(request.tensorrt, &request.model_file)?;
+        let tensorrt = request_for_network(self.request, &request.model_file)?;
         let request = LoadRequest {
-            tensorrt: &engine_request,
             // The first network decides.
             takes_any_batch: request.takes_any_batch && streams.is_none(),
             image_sizes: request.image_sizes.clone(),
@@ -69,10 +55,14 @@ impl NetworkSource for DeviceNetworks {
             model_file: request.model_file.clone(),
             ..*request
         };
-        let units = self.machine.units(&request)?;
+        let of_device = TensorRtLoad {
+            load: &request,
+            tensorrt: &tensorrt,
+        };
+        let units = self.machine.units(of_device)?;
         let names = output_names(&request)?;
         let tensors = units.iter().map(|unit| {
-            let requested = engine_request.of(unit.unit).batch;
+            let requested = tensorrt.of(unit.unit).batch;
             check_batch(&unit.tensors[0], layout, requested, streams)
                 .and_then(|()| NetworkTensors::of(&unit.tensors[0], layout, &names))
                 .map_err(|reason| EngineError::ModelUnfit {
@@ -82,31 +72,45 @@ impl NetworkSource for DeviceNetworks {
                 })
         });
         let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
-        let networks = self.machine.streams(&units, &engine_request, |unit, place| {
+        let networks = self.machine.streams(&units, &tensorrt, |unit, place| {
             let tensors = tensors[place.unit].clone();
-            let setup = self.setup(unit, &request, (layout, tensors), place, streams);
+            let setup = self.setup(unit, of_device, (layout, tensors), place, streams);
             DeviceNetwork::new(&unit.context, &unit.engine, setup)
         });
-        Ok((self.machine.describe(&engine_request, &units), networks?))
+        Ok((self.machine.describe(&tensorrt, &units), networks?))
     }
 }
 
-impl DeviceNetworks {
+impl<'a> DeviceNetworks<'a> {
+    /// Opens CUDA and TensorRT for the networks of a model.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] with what is missing.
+    pub(super) fn open(request: &'a TensorRtRequest) -> Result<Self, EngineError> {
+        let is_dla = |unit: &Unit| matches!(unit, Unit::Dla(_));
+        if request.units().iter().any(is_dla) {
+            return Err(EngineError::tensorrt_unavailable(UnfitRequest::Dla));
+        }
+        Ok(Self {
+            machine: Machine::open(request)?,
+            request,
+        })
+    }
+
     fn setup(
         &self,
         unit: &LoadedUnit,
-        request: &LoadRequest<'_>,
+        TensorRtLoad { load, tensorrt }: TensorRtLoad<'_>,
         (layout, tensors): (&NetworkLayout<'_>, NetworkTensors),
         place: StreamPlace,
         streams: Option<usize>,
     ) -> NetworkSetup {
-        let engine_request = request.tensorrt;
         let batch = unit.tensors[0].batch;
-        let requested = engine_request.of(unit.unit).batch;
+        let requested = tensorrt.of(unit.unit).batch;
         let own = requested.map_or(batch, |requested| requested.min(batch)).max(1);
         let streams = streams.unwrap_or(own);
-        let unit_name = engine_request.name_of(unit.unit);
-        let network = request.model_file.file_name().unwrap_or_default().display();
+        let unit_name = tensorrt.name_of(unit.unit);
+        let network = load.model_file.file_name().unwrap_or_default().display();
         NetworkSetup {
             unit: place.unit,
             unit_and_network: format!("{unit_name} with {network}"),
@@ -117,15 +121,15 @@ impl DeviceNetworks {
             streams,
             rows: unit.tensors[0].rows(streams),
             inference: unit.inference_stream(place.number),
-            graphs: engine_request.graphs,
-            graph_sizes: request
+            graphs: tensorrt.graphs,
+            graph_sizes: load
                 .batch_sizes
                 .iter()
                 .copied()
                 .filter(|&size| size <= streams)
                 .collect(),
-            is_direct: self.machine.is_direct(engine_request),
-            wait: engine_request.wait,
+            is_direct: self.machine.is_direct(tensorrt),
+            wait: tensorrt.wait,
             is_for_network: layout.is_for_network,
         }
     }
@@ -154,13 +158,13 @@ fn check_batch(
 }
 
 /// Returns the request for one network of a model. Types and formats of samples are not those of its inputs.
-fn request_for_network(engine_request: &EngineRequest, file: &Path) -> Result<EngineRequest, EngineError> {
-    let calibration = engine_request.calibration.as_deref();
-    Ok(EngineRequest {
+fn request_for_network(request: &TensorRtRequest, file: &Path) -> Result<TensorRtRequest, EngineError> {
+    let calibration = request.calibration.as_deref();
+    Ok(TensorRtRequest {
         input_dtype: None,
         input_format: None,
         calibration: calibration.map(|path| scales_of(path, file)).transpose()?,
-        ..engine_request.clone()
+        ..request.clone()
     })
 }
 

@@ -306,24 +306,24 @@ impl Engine for Runner {
         let tensors = &mut self.contexts[self.current].tensors;
         if let Some(decoder) = &mut tensors.decoder {
             let (rows, buffers) = (&tensors.outputs, &self.memory.outputs);
-            for (place, sample) in batch.samples.iter().enumerate() {
+            for (place, &sample) in batch.samples.iter().enumerate() {
                 let row = |output: usize| {
                     let bytes = rows[output].bytes();
                     &buffers[output].bytes()[place * bytes..][..bytes]
                 };
-                decoder.push(sample.index, row, answers);
+                decoder.push(sample, row, answers);
             }
             return Ok(());
         }
         if self.setup.response == Response::Stacked {
             let computed = self.tensors().outputs[0].elements;
             let full = self.contexts[self.contexts.len() - 1].tensors.outputs[0].elements;
-            for (number, sample) in batch.samples.iter().enumerate() {
+            for (number, &sample) in batch.samples.iter().enumerate() {
                 let rows = self.answering().map(|(output, buffer)| {
                     let row = &buffer.bytes()[number * output.bytes()..][..output.bytes()];
                     (row, output.element.size())
                 });
-                let tokens = self.setup.sequences.tokens(sample.index, computed);
+                let tokens = self.setup.sequences.tokens(sample, computed);
                 answers.push_stacked_sequence(rows, tokens, full);
             }
             return Ok(());

@@ -54,7 +54,7 @@ mod tests {
     use crate::subjects::fake_engine::installation;
 
     #[test]
-    fn only_what_lies_among_the_loaded_samples_has_an_address() {
+    fn only_loaded_samples_have_an_address() {
         let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
         let shared = SharedSamples::new(&driver.context(0).unwrap());
         assert_eq!(shared.device_address(&[1, 2], 1), None);
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             shared.device_address(&[1, 2], 2),
             None,
-            "other memory is no sample"
+            "other memory is not a sample"
         );
     }
 }

@@ -159,6 +159,8 @@ impl Blender {
 
 #[cfg(test)]
 mod tests {
+    use regatta_random::SplitMix64;
+
     use super::*;
 
     /// The sums of a whole volume at once, as the reference has them.
@@ -201,11 +203,8 @@ mod tests {
             classes: 3,
         };
         let mut blender = Blender::new([4; 3], &windows, 8 * 6).unwrap();
-        let mut seed = 7_u32;
-        let mut random = || {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            f32::from((seed >> 16) as i16) / 3e4
-        };
+        let mut bits = SplitMix64::new(7);
+        let mut random = || f32::from(bits.bits() as i16) / 3e4;
         // The second volume reuses the memory of the first, larger one.
         for volume in [[8, 8, 6], [4, 6, 4], [6, 4, 8]] {
             let mut starts = Vec::new();

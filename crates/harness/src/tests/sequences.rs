@@ -71,7 +71,7 @@ fn lengths_that_a_benchmark_cannot_have_are_refused() {
     };
     assert_eq!(
         refused("16,64"),
-        "sequence_lengths is 16,64, which pixels cannot have: its samples are no sequences: its file has no mask_input of one dimension, or a response other than `stacked`"
+        "sequence_lengths is 16,64, which pixels cannot have: its samples are not sequences: its file has no one-dimensional mask_input, or has a response other than `stacked`"
     );
     fixture.take_sequences();
     assert_eq!(

@@ -148,7 +148,7 @@ fn an_accuracy_run_asks_for_every_sample_once_and_logs_the_answers_bytes() {
 }
 
 #[test]
-fn a_submission_run_has_both_parts_and_tells_their_windows() {
+fn submission_run_reports_windows_of_both_parts() {
     #[derive(Default)]
     struct Windows(std::sync::Mutex<Vec<String>>);
     impl RunObserver for Windows {

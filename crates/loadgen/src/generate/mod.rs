@@ -25,7 +25,7 @@ pub enum PlanError {
     NoSamples,
     /// The number of samples exceeds the range of a position.
     #[error(
-        "{0} samples are more than a query can hold (4294967295); hint: lower the counts, the duration or the expected rate"
+        "{0} samples are more than a query can have (4294967295); hint: lower the counts, the duration or the expected rate"
     )]
     TooManySamples(u64),
     /// MultiStream with zero samples per query.

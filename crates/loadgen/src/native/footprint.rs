@@ -70,7 +70,7 @@ fn issued_by_streams(size: &SeriesSize) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "an estimate; what is too large becomes the largest"
+        reason = "an estimate; larger values are limited to the maximum"
     )]
     let in_time = (size.seconds / LatencyRecorder::MIN_LISTED_S) as u64;
     let queries = size.queries.min(size.least_queries.max(in_time));

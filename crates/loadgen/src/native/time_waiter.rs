@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_machine_makes_nobody_spin_for_long() {
+    fn lead_time_of_spinning_is_bounded() {
         let mut waiter = waiter();
         (0..10_000).for_each(|_| waiter.learn(i64::MAX / 2));
         assert_eq!(waiter.lead_ns, MAX_LEAD_NS);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_returns_before_the_time() {
+    fn waiting_never_ends_before_the_requested_time() {
         for wait in [Wait::Block, Wait::Spin] {
             let mut waiter = TimeWaiter {
                 wait,

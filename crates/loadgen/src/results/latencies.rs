@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_reads_as_zero() {
+    fn latencies_without_records_are_zero() {
         let none = LatencyRecorder::with_capacity(0).finish();
         assert_eq!(
             (none.len(), none.min(), none.max(), none.percentile(0.9)),

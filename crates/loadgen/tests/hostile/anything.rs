@@ -48,7 +48,7 @@ proptest! {
 
     /// Whatever a SUT does, the run ends, and it has faults exactly if the SUT had.
     #[test]
-    fn whatever_a_sut_does_the_run_ends(
+    fn run_ends_whatever_the_sut_does(
         deeds in proptest::collection::vec(
             prop_oneof![
                 40 => Just(Deed::Answer), 1 => Just(Deed::AnswerTwice), 1 => Just(Deed::AnswerUnknown),

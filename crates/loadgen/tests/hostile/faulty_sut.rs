@@ -21,12 +21,12 @@ where
 }
 
 #[test]
-fn one_that_never_answers_is_abandoned() {
+fn sut_that_never_answers_is_abandoned() {
     expect_sut_fault("stalled", |_, _| Ok(()));
 }
 
 #[test]
-fn one_that_leaves_samples_out_is_abandoned() {
+fn sut_that_skips_samples_is_abandoned() {
     expect_sut_fault("stalled", |samples, completer| {
         let answered: Vec<_> = samples
             .iter()
@@ -38,7 +38,7 @@ fn one_that_leaves_samples_out_is_abandoned() {
 }
 
 #[test]
-fn one_that_answers_twice_is_found_out() {
+fn sut_that_answers_twice_is_reported() {
     expect_sut_fault("twice", |samples, completer| {
         answer_all(samples, completer)?;
         answer_all(samples, completer)
@@ -46,7 +46,7 @@ fn one_that_answers_twice_is_found_out() {
 }
 
 #[test]
-fn answers_to_nothing_are_found_out() {
+fn responses_to_unknown_samples_are_reported() {
     for unknown in [0, 1 << 40, u64::MAX, u64::MAX >> 1, 1 << 63 | 1] {
         expect_sut_fault("never issued", |samples, completer| {
             answer(ResponseId(unknown), completer);
@@ -56,21 +56,21 @@ fn answers_to_nothing_are_found_out() {
 }
 
 #[test]
-fn one_that_fails_is_reported_with_its_cause() {
+fn sut_that_fails_is_reported_with_its_cause() {
     expect_sut_fault("issue_query failed: the device is gone", |_, _| {
         Err("the device is gone".into())
     });
 }
 
 #[test]
-fn one_that_panics_is_reported_with_its_message() {
+fn sut_that_panics_is_reported_with_its_message() {
     expect_sut_fault("issue_query panicked: out of cheese", |_, _| {
         panic!("out of cheese")
     });
 }
 
 #[test]
-fn one_that_fails_later_is_reported() {
+fn sut_that_fails_later_is_reported() {
     expect_sut_fault("the SUT gave up: engine lost", |_, completer| {
         completer.fail("engine lost".into());
         Ok(())
@@ -79,7 +79,7 @@ fn one_that_fails_later_is_reported() {
 
 /// The thread's panic is the SUT's own problem; LoadGen notices the missing responses.
 #[test]
-fn one_whose_thread_dies_is_abandoned() {
+fn sut_whose_thread_dies_is_abandoned() {
     expect_sut_fault("stalled", |_, completer| {
         let completer = completer.clone();
         let died = thread::spawn(move || {
@@ -110,7 +110,7 @@ impl SystemUnderTest for AtFlush {
 }
 
 #[test]
-fn one_that_fails_or_panics_when_flushed_is_reported() {
+fn sut_that_fails_or_panics_in_flush_is_reported() {
     let long = Duration::from_secs(120);
     let fails = AtFlush(|| Err("the queue is gone".into()));
     expect_fault(

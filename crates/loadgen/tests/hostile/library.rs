@@ -57,7 +57,7 @@ fn expect(fault: &str, library: &Library) {
 }
 
 #[test]
-fn one_that_fails_is_reported_with_its_cause() {
+fn library_that_fails_is_reported_with_its_cause() {
     let missing: Deed = || Err("7.npy is missing".into());
     let load = Library {
         load: missing,
@@ -78,7 +78,7 @@ fn one_that_fails_is_reported_with_its_cause() {
 }
 
 #[test]
-fn one_that_panics_is_reported_with_its_message() {
+fn library_that_panics_is_reported_with_its_message() {
     let load = Library {
         load: || panic!("bad magic"),
         ..Library::default()
@@ -95,7 +95,7 @@ fn one_that_panics_is_reported_with_its_message() {
 }
 
 #[test]
-fn one_that_cannot_even_count_ends_the_run_before_it_begins() {
+fn library_that_panics_while_counting_prevents_the_run() {
     let library = Library {
         count: || panic!("no list"),
         ..Library::default()

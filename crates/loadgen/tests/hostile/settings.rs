@@ -239,7 +239,7 @@ fn overrides_have_bounds_too() {
 
 /// A count too large for memory is reported with the setting that requires it.
 #[test]
-fn what_memory_cannot_hold_is_refused() {
+fn settings_that_need_too_much_memory_are_refused() {
     let library = LibraryCounts {
         total: 64,
         performance: 64,

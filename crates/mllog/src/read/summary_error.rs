@@ -38,7 +38,7 @@ pub enum SummaryError {
     },
     /// The file has neither results nor LoadGen's closing line about errors, so it is not a summary.
     #[error(
-        "the file has neither results nor LoadGen's closing lines: it is no summary, or its run was cut off"
+        "the file has neither results nor LoadGen's closing lines: it is not a summary, or its run was cut off"
     )]
     NothingKnown,
 }

@@ -58,7 +58,7 @@ pub enum TraceError {
         line: u64,
     },
     /// A line is not an event.
-    #[error("line {line} of the trace is no event")]
+    #[error("line {line} of the trace is not an event")]
     Event {
         /// The number of the line.
         line: u64,

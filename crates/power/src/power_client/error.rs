@@ -19,7 +19,7 @@ pub enum ClientError {
     #[error("{} is not removed: this process works in it", .0.display())]
     NotRemoved(PathBuf),
     /// A session is there already.
-    #[error("{} is there already, perhaps of a session before", .0.display())]
+    #[error("{} already exists, perhaps from an earlier session", .0.display())]
     Exists(PathBuf),
     /// No connection.
     #[error("cannot connect to the power server {address}")]
@@ -95,7 +95,7 @@ impl ClientError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Nested { .. } | Self::Exists(_) => "name another directory with -o",
-            Self::NotRemoved(_) => "name the workload's own directory with -L",
+            Self::NotRemoved(_) => "name the workload's directory with -L",
             Self::Connect { .. } => "start the server, and check -a, -p and the server's firewall",
             Self::Server(_) | Self::Refused { .. } => "the server's output has the reason",
             Self::Handshake(reply) if reply.contains("one client at a time") => "wait for the other session",

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_an_error() {
+    fn unknown_commands_get_an_error() {
         for line in [
             "",
             "times",

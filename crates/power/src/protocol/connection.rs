@@ -29,10 +29,10 @@ pub enum ConnectionError {
     #[error("the connection was lost")]
     Lost(#[source] io::Error),
     /// The peer sends nothing.
-    #[error("nothing came for {} s", .0.as_secs())]
+    #[error("nothing was received for {} s", .0.as_secs())]
     Silent(Duration),
     /// A line is longer than any of the protocol.
-    #[error("a line of more than {0} bytes came")]
+    #[error("received a line of more than {0} bytes")]
     LongLine(usize),
 }
 

@@ -35,7 +35,7 @@ pub enum TransferError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The peer sends no file.
-    #[error("instead of a file came `{0}`")]
+    #[error("received `{0}` instead of a file")]
     Refused(String),
     /// The peer sends more than a session has.
     #[error("the file is larger than {0} bytes")]
@@ -135,7 +135,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("to");
         for (sent, words) in [
-            (&b"-1\r\n"[..], "instead of a file came `-1`"),
+            (&b"-1\r\n"[..], "received `-1` instead of a file"),
             (b"99999999999999999999999\r\n", "instead of a file"),
             (b"9223372036854775807\r\n", "larger than"),
             (b"Error: exception\r\n", "came `Error: exception`"),

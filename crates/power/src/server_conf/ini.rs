@@ -60,17 +60,17 @@ impl Ini {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {
                 let name = name.0.to_owned();
                 if name != DEFAULT && ini.sections.contains_key(&name) {
-                    return Err(fault(format!("section [{name}] is there twice")));
+                    return Err(fault(format!("duplicate section [{name}]")));
                 }
                 ini.sections.entry(name.clone()).or_default();
                 section = Some(name);
                 continue;
             }
             let Some(name) = &section else {
-                return Err(fault(format!("`{line}` stands before the first [section]")));
+                return Err(fault(format!("`{line}` appears before any [section] header")));
             };
             let Some(at) = line.find(['=', ':']) else {
-                return Err(fault(format!("`{line}` is no `key: value`")));
+                return Err(fault(format!("`{line}` is not `key: value`")));
             };
             let key = line[..at].trim().to_lowercase();
             let value = line[at + 1..].trim().to_owned();
@@ -80,7 +80,7 @@ impl Ini {
             let entry = Entry { value, line: number };
             let keys = ini.sections.entry(name.clone()).or_default();
             if keys.insert(key.clone(), entry).is_some() {
-                return Err(fault(format!("`{key}` is there twice in [{name}]")));
+                return Err(fault(format!("duplicate key `{key}` in [{name}]")));
             }
             open = Some((key, indent));
         }

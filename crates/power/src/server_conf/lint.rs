@@ -64,7 +64,7 @@ fn collect(text: &str, rules: Option<&PowerRules>, findings: &mut Vec<ConfFindin
             findings.push(error(
                 Some(fault.line),
                 fault.reason,
-                "docs/power.md shows a whole server.conf",
+                "docs/power.md shows a complete server.conf",
             ));
             return None;
         }
@@ -207,7 +207,7 @@ fn server(ini: &Ini, conf: &ServerConf, findings: &mut Vec<ConfFinding>) {
         findings.push(error(
             line,
             format!(
-                "`{}` names a program with arguments; it is taken for one file's name",
+                "`{}` looks like a program with arguments, but is used as the name of one file",
                 conf.ptd
             ),
             "name the executable alone: the server adds the arguments",
@@ -234,8 +234,8 @@ fn ports(conf: &ServerConf, findings: &mut Vec<ConfFinding>) {
         if let Some(other) = taken.insert(analyzer.port(), name.clone()) {
             findings.push(error(
                 None,
-                format!("{other} and {name} both want port {}", analyzer.port()),
-                "give each analyzer a networkPort of its own",
+                format!("{other} and {name} both use port {}", analyzer.port()),
+                "give each analyzer a different networkPort",
             ));
         }
     }
@@ -296,7 +296,7 @@ fn meter(
     if !INTERFACES.contains(&analyzer.interface_flag.as_str()) {
         findings.push(warning(
             line("interfaceFlag"),
-            format!("`{}` is no interface of PTDaemon", analyzer.interface_flag),
+            format!("`{}` is not an interface of PTDaemon", analyzer.interface_flag),
             "leave it empty for serial and for USB on Linux; -n TCP/IP, -g GPIB, -y TMCTL, -U USB",
         ));
     }

@@ -111,7 +111,7 @@ pub enum ConfError {
         key: &'static str,
     },
     /// A value that the file cannot represent.
-    #[error("`{value}` cannot stand in server.conf as `{key}`")]
+    #[error("`{value}` is not a valid value of `{key}` in server.conf")]
     Value {
         /// Of what.
         key: &'static str,
@@ -131,7 +131,7 @@ impl ConfError {
             } => {
                 "the meter's keys belong into a section [analyzer1], not into [ptd] as in power-dev's template"
             }
-            _ => "docs/power.md shows a whole server.conf",
+            _ => "docs/power.md shows a complete server.conf",
         }
     }
 }
@@ -264,7 +264,7 @@ impl File<'_> {
             return Ok(None);
         };
         let number = text.trim().parse();
-        let unreadable = |_| self.unreadable(section, key, format!("`{text}` is no whole number"));
+        let unreadable = |_| self.unreadable(section, key, format!("`{text}` is not an integer"));
         number.map(Some).map_err(unreadable)
     }
 
@@ -273,7 +273,7 @@ impl File<'_> {
             .split_once(' ')
             .and_then(|(address, port)| Some((address.parse().ok()?, port.trim().parse().ok()?)));
         read.ok_or_else(|| {
-            let reason = format!("`{text}` is no address and port, such as `0.0.0.0 4950`");
+            let reason = format!("`{text}` is not an address and port, such as `0.0.0.0 4950`");
             self.unreadable("server", "listen", reason)
         })
     }
@@ -285,12 +285,12 @@ impl File<'_> {
         };
         let port = self.number(section, "networkPort")?.unwrap_or_default();
         let network_port = u16::try_from(port)
-            .map_err(|_| self.unreadable(section, "networkPort", format!("`{port}` is no TCP port")))?;
+            .map_err(|_| self.unreadable(section, "networkPort", format!("`{port}` is not a TCP port")))?;
         let channel = match self.text(section, "channel")? {
             None => Vec::new(),
             Some(text) => {
                 let numbers: Result<Vec<i64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
-                let reason = || format!("`{text}` is no list of numbers");
+                let reason = || format!("`{text}` is not a list of numbers");
                 numbers.map_err(|_| self.unreadable(section, "channel", reason()))?
             }
         };

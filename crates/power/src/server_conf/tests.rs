@@ -14,7 +14,7 @@ fn wt310() -> ServerConf {
 }
 
 #[test]
-fn what_is_rendered_reads_back_without_a_finding() {
+fn rendered_server_conf_passes_lint() {
     let text = wt310().render().unwrap();
     assert_eq!(
         text,
@@ -128,7 +128,7 @@ fn findings_name_their_line() {
             "deviceType: 49",
             "deviceType: WT310",
             ConfSeverity::Error,
-            "no whole number",
+            "not an integer",
         ),
         (
             "deviceType: 49",
@@ -160,7 +160,7 @@ fn findings_name_their_line() {
             ConfSeverity::Warning,
             "`netport` is ignored",
         ),
-        ("[server]", "[server", ConfSeverity::Error, "before the first"),
+        ("[server]", "[server", ConfSeverity::Error, "before any"),
     ] {
         assert!(good.contains(from), "{from}");
         let (_, findings) = lint(&good.replace(from, to), None);

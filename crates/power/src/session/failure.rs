@@ -16,7 +16,7 @@ pub enum SessionError {
     #[error(transparent)]
     Failed(#[from] SessionFailure),
     /// Its configuration cannot be written.
-    #[error("the session's server.conf cannot be made")]
+    #[error("cannot create the session's server.conf")]
     Conf(#[from] ConfError),
     /// A machine of the session failed in something.
     #[error("{doing} on {machine}: {reason}")]
@@ -73,8 +73,7 @@ pub struct SessionFailure {
 }
 
 /// What helps when nothing better is known.
-const OUTPUT: &str =
-    "server-output.txt and client-output.txt in the session's directory have all that both programs said";
+const OUTPUT: &str = "see server-output.txt and client-output.txt in the session's directory";
 
 /// Words of a program, what they mean, and what helps. The first that is found counts.
 type Reasons = &'static [(&'static str, &'static str, &'static str)];
@@ -144,7 +143,7 @@ const SERVER: Reasons = &[
         "check the meter's cable and power, and repeat the session",
     ),
     (
-        "got no reply from PTDaemon",
+        "received no reply from PTDaemon",
         "PTDaemon has ended",
         "check the meter's cable and power, and repeat the session",
     ),
@@ -180,12 +179,12 @@ const CLIENT: Reasons = &[
     (
         "the workload has failed",
         "the workload has failed",
-        "client-output.txt in the session's directory has what it said",
+        "see client-output.txt in the session's directory",
     ),
     (
         "returned non-zero exit status",
         "the workload has failed",
-        "client-output.txt in the session's directory has what it said",
+        "see client-output.txt in the session's directory",
     ),
     (
         "Error: exception",

@@ -184,7 +184,7 @@ impl SessionPlan {
             if let Some(silence) = progress.silence() {
                 let seconds = silence.as_secs();
                 return Err(Stop::failed(format!(
-                    "the server has not gone on for {seconds} s; PTDaemon does not answer"
+                    "the server has made no progress for {seconds} s; PTDaemon is not responding"
                 )));
             }
             if begun.elapsed() > SERVER_START {
@@ -259,18 +259,16 @@ impl SessionPlan {
                 if progress.since_workload() > MAX_HANDOVER {
                     let seconds = MAX_HANDOVER.as_secs();
                     return Err(Stop::failed(format!(
-                        "the client has not gone on for {seconds} s after the workload"
+                        "no message from the client for {seconds} s after the workload ended"
                     )));
                 }
                 if progress.since_sample() > MAX_SAMPLE_SILENCE {
                     let seconds = MAX_SAMPLE_SILENCE.as_secs();
-                    return Err(Stop::failed(format!(
-                        "the meter has given no sample for {seconds} s"
-                    )));
+                    return Err(Stop::failed(format!("no sample from the meter for {seconds} s")));
                 }
             } else if let Some(longest) = progress.overdue() {
                 return Err(Stop::failed(format!(
-                    "client and server have not gone on for {} s; PTDaemon does not answer",
+                    "client and server have made no progress for {} s; PTDaemon is not responding",
                     longest.as_secs()
                 )));
             }

@@ -33,7 +33,7 @@ pub struct PtdFault {
 /// Words that name no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no fault of a PTDaemon; hint: slow-start=SECONDS, refused-range, or stall, crash, error or uncertainty \
+    "`{0}` is not a fault of a PTDaemon; hint: slow-start=SECONDS, refused-range, or stall, crash, error or uncertainty \
      followed by =ranging:SAMPLE or =testing:SAMPLE"
 )]
 pub struct PtdFaultError(String);

@@ -1,5 +1,7 @@
 //! What the simulated meter shows: watts of each part of a session, with noise.
 
+use regatta_random::SplitMix64;
+
 /// The measurement that a mark of the official server names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -55,7 +57,8 @@ impl SimulatedLoad {
             Part::Testing => self.testing_watts,
             Part::Other => self.idle_watts,
         };
-        let watts = watts * (1.0 + self.noise * spread(number)) / channels as f64;
+        let noise = SplitMix64::sequence(0, number).factor(self.noise);
+        let watts = watts * noise / channels as f64;
         Sample {
             watts,
             volts: self.volts,
@@ -73,15 +76,6 @@ impl Sample {
             self.watts, self.volts, self.amps, self.power_factor
         )
     }
-}
-
-/// A number from -1 to 1 that looks random (splitmix64).
-fn spread(number: u64) -> f64 {
-    let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^= bits >> 31;
-    (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
 #[cfg(test)]

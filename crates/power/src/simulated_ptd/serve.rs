@@ -19,7 +19,7 @@ impl SimulatedPtd {
     pub fn serve(self) -> io::Result<()> {
         let console = Console;
         console.print(&format!(
-            "{SIMULATION_MARK}: a simulated PTDaemon of Regatta. Its figures are no measurement."
+            "{SIMULATION_MARK}: a simulated PTDaemon of Regatta. Its figures are not a measurement."
         ));
         let log = File::create(&self.log)?;
         for fault in &self.faults {

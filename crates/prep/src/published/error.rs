@@ -48,7 +48,7 @@ pub enum PublishedError {
 #[non_exhaustive]
 pub enum RecordError {
     /// The file is no JSON array of objects.
-    #[error("it is no JSON array of objects")]
+    #[error("it is not a JSON array of objects")]
     Json(#[from] serde_json::Error),
     /// A record lacks a field.
     #[error("the record {record} has no `{field}`")]
@@ -59,7 +59,7 @@ pub enum RecordError {
         field: String,
     },
     /// The file is not UTF-8.
-    #[error("it is no text in UTF-8")]
+    #[error("it is not UTF-8 text")]
     NotText,
     /// The first line lacks a column.
     #[error("its first line names no column `{0}`")]

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_stands_alone_on_its_line() {
+    fn accuracy_hash_must_be_alone_on_its_line() {
         assert_eq!(hash("hash=ab_9\n"), Some("ab_9"));
         assert_eq!(hash("hash=ab 9\n"), None);
         assert_eq!(hash("total=50000hash=ab9\n"), None);

@@ -60,7 +60,7 @@ impl LineBytes {
 
     /// Adds a finding for each kind of byte that the log at `path` should not have.
     pub(crate) fn report(&self, path: &str, findings: &mut Findings) {
-        let fix = "put LoadGen's own log of the run in its place";
+        let fix = "put LoadGen's log of the run in its place";
         let mut add =
             |severity, line, text: &str| findings.add(severity, rules::LOG, (path, line), text, fix);
         if self.first_nul.is_some() {

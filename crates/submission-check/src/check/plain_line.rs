@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_loadgen_writes_is_taken() {
+    fn lines_written_by_loadgen_are_accepted() {
         for value in [
             "\"VALID\"",
             "12",
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_not() {
+    fn non_json_lines_are_not_plain_records() {
         for value in [
             "",
             "01",
@@ -323,7 +323,7 @@ mod tests {
     proptest! {
         /// The strict parser accepts every accepted line, with the same key and error flag.
         #[test]
-        fn it_takes_nothing_but_records(at in any::<prop::sample::Index>(), byte in 0_u8..128, value in "[0-9a-z\",.\\[\\]e+-]{0,8}") {
+        fn only_json_records_are_accepted_as_plain_lines(at in any::<prop::sample::Index>(), byte in 0_u8..128, value in "[0-9a-z\",.\\[\\]e+-]{0,8}") {
             let mut bytes = line(&value).into_bytes();
             let at = at.index(bytes.len());
             bytes[at] = byte;

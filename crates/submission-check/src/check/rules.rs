@@ -9,7 +9,7 @@ const fn rule(name: &'static str, source: &'static str) -> Rule {
     Rule { name, source }
 }
 
-pub(crate) const READABLE: Rule = rule("readable", "a submission can be read as a whole");
+pub(crate) const READABLE: Rule = rule("readable", "a submission can be read completely");
 pub(crate) const LAYOUT: Rule = rule("layout", "submission_rules.adoc, directory structure");
 pub(crate) const NAMES: Rule = rule("names", "checker, file and directory names since v3.0");
 pub(crate) const LINKS: Rule = rule("links", "checker, symbolic links since v3.0");
@@ -27,11 +27,11 @@ pub(crate) const SYSTEM: Rule = rule("system-description", "submission_rules.ado
 pub(crate) const SYSTEM_TYPE: Rule = rule("system-type", "checker, system_type is one of four values");
 pub(crate) const DIVISION: Rule = rule(
     "division",
-    "checker, the description names the division it lies in",
+    "checker, the description names the division that it is in",
 );
 pub(crate) const SUBMITTER: Rule = rule(
     "submitter",
-    "checker, the description names the submitter it lies under",
+    "checker, the description names the submitter that it is under",
 );
 pub(crate) const NETWORK: Rule = rule("network", "inference_rules.adoc, network division");
 pub(crate) const BENCHMARK: Rule = rule("benchmark", "inference_rules.adoc, benchmarks of the round");
@@ -92,11 +92,11 @@ pub(crate) const HASH: Rule = rule(
 pub(crate) const TRUNCATED: Rule = rule("truncated", "submission_rules.adoc, accuracy logs are truncated");
 pub(crate) const DATASET: Rule = rule(
     "dataset",
-    "inference_rules.adoc, accuracy is of the whole data set",
+    "inference_rules.adoc, accuracy is of the complete data set",
 );
 pub(crate) const OWN_RUN: Rule = rule(
     "own-run",
-    "inference_rules.adoc, each result and each test is of a run of its own",
+    "inference_rules.adoc, each result and each test is of a separate run",
 );
 pub(crate) const AGREEMENT: Rule = rule(
     "agreement",
@@ -125,7 +125,7 @@ pub(crate) const ENDPOINTS_SETTINGS: Rule = rule(
 );
 pub(crate) const SETTINGS: Rule = rule(
     "settings",
-    "LoadGen, test_settings_internal.cc and loadgen.cc: what settings and seeds determine",
+    "LoadGen, test_settings_internal.cc and loadgen.cc: values that settings and seeds determine",
 );
 pub(crate) const PRESCRIBED: Rule = rule(
     "prescribed-settings",

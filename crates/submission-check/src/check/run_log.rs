@@ -155,7 +155,7 @@ impl RunLog {
         }
         let is_plain = json.is_some_and(|json| self.plain(line, json).is_some());
         if !is_plain && std::str::from_utf8(bytes).is_err() {
-            return self.unread(line, "the line is no UTF-8 text".to_owned());
+            return self.unread(line, "the line is not UTF-8 text".to_owned());
         }
         let Some(json) = json else { return };
         self.begins_with_record |= line == 1;
@@ -226,7 +226,7 @@ impl RunLog {
         match DetailReader::new(bytes).next() {
             Some(Ok(record)) => {
                 if record.quirk != Some(Quirk::NonFinite) {
-                    let text = "a value that is no JSON".to_owned();
+                    let text = "a value that is not JSON".to_owned();
                     push(&mut self.refused, LogLine { line, text });
                 }
                 let value = match record.value {

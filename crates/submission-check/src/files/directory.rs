@@ -181,5 +181,5 @@ fn open_file(from: impl std::os::fd::AsFd, path: &Path, links: Links) -> io::Res
 
 /// Returns the error for a FIFO, a socket, a device or a directory in place of a file.
 fn not_regular() -> io::Error {
-    io::Error::other("it is no regular file")
+    io::Error::other("it is not a regular file")
 }

@@ -148,7 +148,7 @@ impl Walk<'_> {
         listings.extend(level.iter().map(|_| match is_full {
             // The limit is reported once, at the place where the scan ends.
             true => Listing::default(),
-            false => Listing::closed("deeper than any submission needs; not looked into".to_owned()),
+            false => Listing::closed("deeper than any submission needs; not checked".to_owned()),
         }));
         listings
     }
@@ -259,7 +259,7 @@ impl Flat {
             if self.nodes.len() >= MAX_ENTRIES {
                 if !self.is_full {
                     self.is_full = true;
-                    self.close(parent, "the tree has too many entries; the rest is not looked at");
+                    self.close(parent, "the tree has too many entries; the rest is not checked");
                 }
                 break;
             }

@@ -480,7 +480,7 @@ pub(super) const TEXT_FORGERIES: &[TextForgery] = &[
         )
     },
     TextForgery {
-        finding: ("endpoints", Error, "the key `temperature` is given twice"),
+        finding: ("endpoints", Error, "duplicate key `temperature`"),
         ..config(
             "two temperatures",
             ("  temperature: 0.0", "  temperature: 0.7\n  temperature: 0.0"),
@@ -489,7 +489,7 @@ pub(super) const TEXT_FORGERIES: &[TextForgery] = &[
     },
     TextForgery {
         file: SUMMARY,
-        finding: ("endpoints", Error, "the key `n_samples_failed` is given twice"),
+        finding: ("endpoints", Error, "duplicate key `n_samples_failed`"),
         ..config(
             "two numbers of failed requests",
             (
@@ -501,7 +501,7 @@ pub(super) const TEXT_FORGERIES: &[TextForgery] = &[
     },
     TextForgery {
         file: ACCURACY,
-        finding: ("endpoints", Error, "the key `score` is given twice"),
+        finding: ("endpoints", Error, "duplicate key `score`"),
         ..config(
             "two scores",
             ("\"score\":0.615", "\"score\":0.9,\"score\":0.615"),

@@ -105,7 +105,7 @@ fn forgeries_of_every_class_are_found() {
 }
 
 #[test]
-fn untouched_trees_have_nothing_of_the_kind() {
+fn published_trees_have_no_such_findings() {
     for specimen in specimens() {
         let kinds: BTreeSet<_> = CLASSES.iter().flat_map(|class| class.rules).collect();
         let found: Vec<_> = specimen

@@ -34,7 +34,7 @@ fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
 }
 
 #[test]
-fn a_run_stands_for_two_results_of_one_benchmark_on_one_system_and_no_others() {
+fn run_may_serve_two_results_of_the_same_benchmark_and_system() {
     let Some(source) = published_results(MEASURED) else {
         return;
     };

@@ -120,7 +120,7 @@ fn logs_before_v5_state_the_requested_samples_and_not_the_setting() {
     edit::log_value(&log, "result_samples_per_second", &rate.to_string());
     let (severity, message) = tree.only("equal-issue");
     assert_eq!(severity, Severity::Error);
-    assert!(message.contains("no whole sets of samples"), "{message}");
+    assert!(message.contains("not complete sets of samples"), "{message}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use regatta_submission_check::files::FileError;
 #[non_exhaustive]
 pub enum AuditError {
     /// There is no audit of this name.
-    #[error("`{name}` is no audit that can be verified here; these are TEST01, TEST04, TEST05")]
+    #[error("`{name}` is not an audit that can be verified here; these are TEST01, TEST04, TEST05")]
     UnknownTest {
         /// The requested name.
         name: String,
@@ -50,7 +50,7 @@ pub enum AuditError {
     },
     /// A response is not a whole number of elements.
     #[error(
-        "the response of sample {qsl_idx} in {path} is not a whole number of {dtype}: name the data type that the SUT writes", path = path.display()
+        "the response of sample {qsl_idx} in {path} is not a multiple of the size of {dtype}: name the data type that the SUT writes", path = path.display()
     )]
     Ragged {
         /// The log's path.
@@ -69,7 +69,7 @@ pub enum AuditError {
         line: usize,
     },
     /// A summary is not UTF-8 text.
-    #[error("{path} is no text", path = path.display())]
+    #[error("{path} is not text", path = path.display())]
     SummaryText {
         /// The summary's path.
         path: PathBuf,

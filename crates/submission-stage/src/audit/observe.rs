@@ -128,7 +128,7 @@ impl<'a> Observed<'a> {
             self.expect("effective_accuracy_log_rng_seed", &seed);
         }
         if expected.performance_issue_same {
-            let many = ": the run asked for many samples, and shows nothing of caching";
+            let many = ": the run requested many samples, and shows nothing about caching";
             self.expect_because("effective_performance_issue_same", &Value::Bool(true), many);
             // LoadGens of some rounds do not log these keys.
             for (key, value) in [

@@ -37,7 +37,7 @@ impl Measured {
             return Ok(());
         }
         Err(format!(
-            "its {from} run has no {key}, from which {to} is worked out: it had too few queries for the estimate"
+            "its {from} run has no {key}, from which {to} is computed: it had too few queries for the estimate"
         ))
     }
 }

@@ -176,7 +176,7 @@ impl Submitter<'_> {
             if directory(required_scenario).is_some() {
                 continue;
             }
-            let mut why = format!("no run of this benchmark may stand for {required_scenario}");
+            let mut why = format!("no run of this benchmark may be used for {required_scenario}");
             let may = |inference: &&Inference| inference.to == required_scenario;
             let mut made = false;
             for inference in self.round.submission.inferences.iter().filter(may) {

@@ -81,7 +81,7 @@ pub enum PackError {
         path: PathBuf,
     },
     /// The package's SHA-1 is not the one in its checksum file.
-    #[error("{path} has the SHA-1 {found}, not {stated}: it is damaged or another one", path = path.display())]
+    #[error("{path} has the SHA-1 {found}, not {stated}: it is damaged or not the right one", path = path.display())]
     Checksum {
         /// The package.
         path: PathBuf,

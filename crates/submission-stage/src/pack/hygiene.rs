@@ -105,7 +105,10 @@ impl fmt::Display for PackFinding {
                 "{path} is hidden (its name begins with a dot): remove or rename it"
             ),
             PackFindingKind::Space => write!(f, "{path} has a space in its name: rename it"),
-            PackFindingKind::Name => write!(f, "{path:?} has a name that is no plain text: rename it"),
+            PackFindingKind::Name => write!(
+                f,
+                "{path:?} has a name with characters other than printable text: rename it"
+            ),
             PackFindingKind::Big { bytes } => write!(
                 f,
                 "{path} has {} MiB, and the limit is 50: truncate or remove it",

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_allowed_is_read_and_not_a_byte_more() {
+    fn metered_reader_stops_at_its_limit() {
         let allowance = Allowance::default();
         let mut reader = MeteredReader::new([7; 10].as_slice(), allowance.clone());
         let mut bytes = Vec::new();

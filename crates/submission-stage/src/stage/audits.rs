@@ -69,10 +69,8 @@ impl<'a> Staging<'a> {
                 continue;
             };
             let Ok(test) = name.parse::<Test>() else {
-                self.notes.push(format!(
-                    "{}: the audit {name} is not known and is left out",
-                    run.called()
-                ));
+                self.notes
+                    .push(format!("{}: unknown audit {name}; skipped", run.called()));
                 continue;
             };
             self.judge(run);
@@ -103,7 +101,7 @@ impl<'a> Staging<'a> {
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let what = format!("the audit {} fails{reason}", test.name());
         let fix = format!(
-            "repeat it with `regatta audit run {}`; `regatta runs show {}` says why it fails",
+            "repeat it with `regatta audit run {}`; `regatta runs show {}` shows why it fails",
             test.name(),
             run.id()
         );
@@ -144,7 +142,7 @@ pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageE
             if staging.request.kind == Kind::Rehearsal {
                 staging.notes.push(format!("{}: {what}", run.called()));
             } else {
-                let fix = "`regatta audit verify` says why; where responses differ and accuracy does not, its part III helps";
+                let fix = "`regatta audit verify` shows why; if responses differ but accuracy does not, use its part III";
                 staging
                     .findings
                     .push(StagingFinding::new(run.called(), what, fix));

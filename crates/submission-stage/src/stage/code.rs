@@ -47,8 +47,8 @@ pub(super) fn directory(
     place: &str,
 ) -> Result<(), StageError> {
     if !from.is_dir() {
-        let what = format!("{} is no directory", from.display());
-        let fix = "name a directory; paths begin at the answers' own directory";
+        let what = format!("{} is not a directory", from.display());
+        let fix = "name a directory; paths are relative to the directory of the answers";
         staging.findings.push(StagingFinding::new(key, what, fix));
         return Ok(());
     }
@@ -61,14 +61,14 @@ pub(super) fn directory(
     walk.directory(from, place)?;
     let Walk { files, left, .. } = walk;
     if files == 0 {
-        let what = format!("{} holds no file", from.display());
+        let what = format!("{} contains no file", from.display());
         staging
             .findings
             .push(StagingFinding::new(key, what, "put the files there"));
     }
     if left > 0 {
         staging.notes.push(format!(
-            "{key}: {left} hidden entries and Python caches were left out, which no submission may hold"
+            "{key}: {left} hidden entries and Python caches were skipped, because no submission may contain them"
         ));
     }
     Ok(())

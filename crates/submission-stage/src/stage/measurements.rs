@@ -81,7 +81,7 @@ impl Staging<'_> {
         for (field, value) in stated {
             if !self.request.round.submission.measurement_fields.contains(field) {
                 self.notes.push(format!(
-                    "answers: benchmark {}: {} knows no field {field}; it is written as it stands",
+                    "answers: benchmark {}: {} has no field {field}; it is written unchanged",
                     benchmark.name, self.request.round.name
                 ));
             }
@@ -137,7 +137,7 @@ impl Staging<'_> {
             loadgen.version, loadgen.revision
         );
         let fix =
-            "name that revision's own, unmodified file in `mlperf_confs` under [documents] of the answers";
+            "name the unmodified file of that revision in `mlperf_confs` under [documents] of the answers";
         match self.request.kind {
             Kind::Submission => self.findings.push(StagingFinding::new(run.called(), what, fix)),
             Kind::Rehearsal => self.notes.push(format!("{}: {what}; {fix}", run.called())),

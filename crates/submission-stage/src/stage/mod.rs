@@ -259,7 +259,7 @@ fn unknown_fields(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswe
         let fields = system.description.keys();
         for field in fields.filter(|field| !known.iter().any(|list| list.contains(field))) {
             staging.notes.push(format!(
-                "answers: system {}: {} knows no field {field}; it is written as it stands",
+                "answers: system {}: {} has no field {field}; it is written unchanged",
                 system.name, staging.request.round.name
             ));
         }

@@ -59,10 +59,7 @@ impl Staging<'_> {
         }
         if let Some(rules) = &self.request.round.power {
             for fault in power::overlooked(&session.tree, "", rules) {
-                faults.push((
-                    fault.to_string(),
-                    "repeat the session; `regatta power check` says more",
-                ));
+                faults.push((fault.to_string(), "repeat the session; see `regatta power check`"));
             }
             for check in power::check(&session.tree, "", rules).checks {
                 match check.outcome {
@@ -70,7 +67,7 @@ impl Staging<'_> {
                     Outcome::Warned(why) => self.notes.push(format!("{place}: {}: {why}", check.name)),
                     Outcome::Failed(why) => faults.push((
                         format!("{}: {why}", check.name),
-                        "measure anew with the round's power client and server; `regatta power check` says more",
+                        "measure again with the round's power client and server; see `regatta power check`",
                     )),
                 }
             }
@@ -88,10 +85,10 @@ impl Staging<'_> {
         let mut faults = Vec::new();
         for session in left {
             let what = match session.log {
-                None => format!("holds no run_1/{}", file_name::DETAIL),
+                None => format!("has no run_1/{}", file_name::DETAIL),
                 Some(_) => "is of no performance run that is staged".to_owned(),
             };
-            let fix = "name the session of the newest performance run: both hold the same detail log";
+            let fix = "name the session of the newest performance run: both have the same detail log";
             faults.push((session.called(), what, fix));
         }
         for (place, what, fix) in faults {
@@ -123,7 +120,7 @@ fn take_files(session: &Session, results: &str, (files, faults): SessionOutput<'
                 let from = session.directory.join(directory).join(name);
                 files.insert(format!("{results}/performance/{path}"), Content::Copy(from));
             } else {
-                let fix = "name the directory that the power client left, with all that it holds";
+                let fix = "name the directory that the power client wrote, with everything in it";
                 faults.push((format!("{path} is missing"), fix));
             }
         }

@@ -92,7 +92,7 @@ impl<'a> Staging<'a> {
             self.findings.push(StagingFinding::new(
                 format!("benchmark {own}"),
                 format!("{} has no benchmark of this name", self.request.round.name),
-                "in the open division, say under [model_mapping] of the answers which official one it stands for",
+                "in the open division, map it to an official one under [model_mapping] of the answers",
             ));
         }
         let rules = mapped.and_then(|official| submission.benchmarks.get(&official));
@@ -122,11 +122,11 @@ impl<'a> Staging<'a> {
             return;
         }
         for reason in run.not_submittable() {
-            let fix = "it cannot be submitted in any division; stage it with --rehearsal to see the way";
+            let fix = "not submittable in any division; `--rehearsal` stages it for practice";
             self.findings.push(StagingFinding::new(run.called(), reason, fix));
         }
         for fault in run.faults() {
-            let fix = "repeat the run; staging takes the newest that is in order";
+            let fix = "repeat the run; staging uses the newest run without findings";
             self.findings.push(StagingFinding::new(run.called(), fault, fix));
         }
         if run.spec.round != self.request.round.name {
@@ -164,7 +164,7 @@ impl<'a> Staging<'a> {
             }
             Err(source) => format!("its accuracy log cannot be read: {source}"),
         };
-        let fix = "repeat the run; the accuracy of some samples is no result";
+        let fix = "repeat the run; the accuracy of only some samples is not a result";
         self.findings.push(StagingFinding::new(run.called(), what, fix));
         Ok(())
     }
@@ -273,7 +273,7 @@ impl<'a> Staging<'a> {
         match std::fs::metadata(&from) {
             Ok(found) if found.is_file() => drop(self.files.insert(place, Content::Copy(from))),
             Ok(_) => {
-                let what = format!("{} is no file", from.display());
+                let what = format!("{} is not a file", from.display());
                 self.findings
                     .push(StagingFinding::new(key, what, "name the file itself"));
             }
@@ -286,7 +286,7 @@ impl<'a> Staging<'a> {
         self.findings.push(StagingFinding::new(
             key,
             what,
-            "see that it is there; paths begin at the answers' own directory",
+            "check that it exists; paths are relative to the directory of the answers",
         ));
     }
 

@@ -41,10 +41,10 @@ pub(super) fn choose<'a>(
                 run.called(),
                 match &run.spec.state {
                     Some(state) => format!(
-                        "its device {} in state {} is no system's",
+                        "its device {} in state {} belongs to no system",
                         run.record.device_name, state.name
                     ),
-                    None => format!("its device {} is no system's", run.record.device_name),
+                    None => format!("its device {} belongs to no system", run.record.device_name),
                 },
                 "name it in the `devices` of a [[system]] of the answers, or leave the run out",
             )),

@@ -130,7 +130,7 @@ pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
     let mut document = document.map_err(|error| format!("{} cannot be parsed: {error}", path.display()))?;
     match document.get_mut("system_description").map(Value::take) {
         Some(Value::Object(fields)) => Ok(fields),
-        _ => Err(format!("{} holds no system_description", path.display())),
+        _ => Err(format!("{} has no system_description", path.display())),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn readme(
     );
     row("performance run", &performance.id().to_string());
     row("accuracy run", &accuracy.id().to_string());
-    text.push_str("\n## To run it again\n\nWith the settings of `user.conf` beside this file:\n\n```sh\n");
+    text.push_str("\n## To run it again\n\nWith the settings of `user.conf` next to this file:\n\n```sh\n");
     for run in [accuracy, performance] {
         let _ = writeln!(text, "{}", command(run));
     }

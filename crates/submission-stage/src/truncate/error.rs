@@ -46,7 +46,7 @@ pub enum TruncateError {
         input: PathBuf,
     },
     /// The directory in which the output is prepared has other contents.
-    #[error("{path} is in the way: it was not made by an interrupted truncation", path = path.display())]
+    #[error("{path} already exists, and was not created by an interrupted truncation", path = path.display())]
     InTheWay {
         /// The directory.
         path: PathBuf,

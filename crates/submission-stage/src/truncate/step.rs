@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
                 f,
                 "{TEXT} is missing: run the benchmark's accuracy script, then truncate again"
             ),
-            Self::NoFile => write!(f, "{LOG} is no regular file: put the log itself there"),
+            Self::NoFile => write!(f, "{LOG} is not a regular file: put the log itself there"),
             Self::BackupDiffers { backup } => write!(
                 f,
                 "{} is another log: name a new backup directory, or move that file away",

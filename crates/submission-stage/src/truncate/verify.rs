@@ -73,7 +73,7 @@ impl fmt::Display for ProofFinding {
             }
             Self::OtherContent => write!(
                 f,
-                "{LOG} is no cut of the original: restore the original and truncate it"
+                "{LOG} is not a cut of the original: restore the original and truncate it"
             ),
             Self::OtherThanManifest => write!(f, "the original was changed after it was put into the backup"),
         }

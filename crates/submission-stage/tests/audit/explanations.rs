@@ -31,7 +31,7 @@ fn explained_with(reference: &Log, audited: &Log, dtype: Dtype, units: Option<&[
 
 /// Returns responses of one float between 1 and 2, and seven that identify the sample.
 fn floats(samples: usize) -> Log {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers::new(7);
     (0..samples)
         .map(|index| {
             let first = 1.0 + numbers.below(1 << 20) as f32 / (1 << 20) as f32;
@@ -79,7 +79,7 @@ fn rounding_of_every_other_unit() {
 }
 
 #[test]
-fn a_few_labels_near_a_tie() {
+fn few_changed_labels_are_explained_as_near_ties() {
     let reference: Log = (0..1000)
         .map(|index| (index, vec![(index % 100) as u8, 0, 0, 0]))
         .collect();
@@ -121,7 +121,7 @@ fn responses_of_other_queries() {
 }
 
 #[test]
-fn a_sut_that_does_not_agree_with_itself() {
+fn different_responses_to_one_sample_are_explained() {
     let mut reference = floats(50);
     let mut audited: Log = [reference.clone(), reference.clone()].concat();
     for (_, data) in audited.iter_mut().skip(50).take(10) {

@@ -154,7 +154,7 @@ fn verifying_again_writes_the_same() {
 }
 
 #[test]
-fn a_refused_run_leaves_what_the_script_leaves() {
+fn refused_verification_writes_the_scripts_files() {
     for (round, expected) in [
         ("v5.0", "Verifying performance.\n"),
         (

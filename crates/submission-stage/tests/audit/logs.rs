@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use regatta_mllog::accuracy::{AccuracyWriter, Entry};
+use regatta_random::SplitMix64;
 use regatta_test_support::tree::put;
 
 /// Writes an accuracy log with these samples and responses, in LoadGen's form.
@@ -116,18 +117,19 @@ impl Run {
 }
 
 /// A small generator with the same numbers in every run.
-pub(crate) struct Numbers(pub(crate) u64);
+pub(crate) struct Numbers(SplitMix64);
 
 impl Numbers {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
     }
 
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 11) % bound
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    pub(crate) const fn below(&mut self, bound: u64) -> u64 {
+        self.0.below(bound)
     }
 
     /// Little-endian bytes of that many 4-byte elements, a NaN or a zero of either sign among them at times.

@@ -70,7 +70,7 @@ impl Official {
 #[test]
 fn verify_accuracy_txt_is_the_scripts_to_the_byte() {
     let Some(official) = Official::find() else { return };
-    let (mut numbers, mut failed, mut crashed) = (Numbers(0x5eed), 0, 0);
+    let (mut numbers, mut failed, mut crashed) = (Numbers::new(0x5eed), 0, 0);
     for case in 0..60_u64 {
         let dir = tempfile::tempdir().unwrap();
         let (reference, audited) = (dir.path().join("a.json"), dir.path().join("p.json"));
@@ -317,7 +317,7 @@ fn run_verification_leaves_the_same_directory() {
 #[test]
 fn the_baseline_is_the_scripts() {
     let Some(official) = Official::find() else { return };
-    let mut numbers = Numbers(0xba5e);
+    let mut numbers = Numbers::new(0xba5e);
     for tag in ["v2.1", "v5.1", "HEAD"] {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);

@@ -60,7 +60,7 @@ fn verified(name: &str, printed: [&str; 2]) -> Result<(Report, tempfile::TempDir
 }
 
 #[test]
-fn close_accuracies_stand_in_for_responses() {
+fn close_accuracies_are_accepted_instead_of_responses() {
     let lines = [
         "accuracy=76.500%, good=46, total=60",
         "accuracy=76.000%, good=46, total=60",

@@ -9,6 +9,7 @@ use std::{
 };
 
 use flate2::{Compression, write::GzEncoder};
+use regatta_random::SplitMix64;
 use regatta_submission_stage::{
     DraftError,
     pack::{PackError, PackFindingKind, Password, UnpackLimits, hygiene, pack},
@@ -170,13 +171,7 @@ fn a_tree_that_another_process_unpacks_is_left_alone() {
 
 /// Bytes that do not compress.
 fn noise(count: usize) -> Vec<u8> {
-    let mut state = 1_u32;
-    std::iter::repeat_with(|| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    })
-    .take(count)
-    .collect()
+    SplitMix64::new(1).bytes(count)
 }
 
 /// Returns a packed submission and the directory to unpack it to.
@@ -236,7 +231,7 @@ fn a_cut_package_with_a_matching_checksum_does_not_open() {
 }
 
 #[test]
-fn nothing_is_overwritten() {
+fn pack_refuses_existing_packages() {
     let (there, output) = packed();
     put(&output.join("file"), "mine");
     let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();

@@ -119,7 +119,7 @@ fn the_official_script_itself_opens_ours() {
 }
 
 #[test]
-fn theirs_is_opened_by_ours() {
+fn unpack_opens_packages_of_the_official_script() {
     let tree = submission();
     let expected = files(tree.path());
     official(tree.path(), "--pack");

@@ -40,7 +40,7 @@ fn gpu(name: &str, gib: u64, integrated: bool) -> Value {
 }
 
 #[test]
-fn the_gpus_that_computed_stand_in_the_description() {
+fn description_lists_the_gpus_that_computed() {
     let [count, name, memory, link] = [
         "accelerators_per_node",
         "accelerator_model_name",

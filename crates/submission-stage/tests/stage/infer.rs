@@ -138,7 +138,7 @@ fn a_measured_multistream_is_the_better_base() {
 }
 
 #[test]
-fn the_stricter_variant_stands_for_the_other_with_its_inferred_results() {
+fn stricter_variant_is_used_for_the_other_with_its_inferred_results() {
     let round = round("v5.1");
     let dir = tree(
         &round,
@@ -251,7 +251,7 @@ fn results_that_may_not_be_inferred_are_named() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_left_behind() {
+fn infer_refuses_existing_output_and_removes_partial_output() {
     let round = round("v6.0");
     let dir = tree(&round, "edge", &[("resnet50", &["SingleStream"])]);
     run(&dir, &round).unwrap();

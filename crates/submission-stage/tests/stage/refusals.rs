@@ -31,7 +31,7 @@ fn refused(
 }
 
 #[test]
-fn what_is_no_measurement_is_refused_in_every_division() {
+fn jobs_without_measurement_are_refused_in_every_division() {
     type Change = fn(&mut Parts);
     let cases: [(&str, Change); 7] = [
         ("own LoadGen", |parts| {
@@ -95,12 +95,12 @@ fn everything_that_is_missing_is_listed_at_once() {
     assert_eq!(
         requested,
         findings.len() - 5,
-        "what only runs and files can fix is not asked for"
+        "what only runs and files can fix is not expected"
     );
 }
 
 #[test]
-fn runs_that_do_not_hold_are_refused_with_the_reason() {
+fn invalid_runs_are_refused_with_the_reason() {
     type Change = fn(&mut Parts);
     let cases: [(&str, Change); 9] = [
         ("INVALID (too slow)", |parts| {
@@ -184,7 +184,7 @@ fn a_file_that_changed_after_delivery_stops_it() {
 }
 
 #[test]
-fn ours_and_another_logs_never_stand_in_for_the_reference_scripts_output() {
+fn staging_needs_the_reference_scripts_output_for_this_log() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     let kept = runs[1].join("accuracy");
@@ -266,7 +266,7 @@ fn an_audit_that_is_recorded_as_failed_is_listed_beside_everything_else_that_is_
 }
 
 #[test]
-fn what_no_submission_may_hold_is_found_before_anything_is_written() {
+fn forbidden_files_are_reported_before_anything_is_written() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     fixture.put("desk/code/with space.txt", "x");

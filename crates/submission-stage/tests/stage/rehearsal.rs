@@ -90,7 +90,10 @@ fn a_board_in_two_states_is_two_systems() {
     let only = own("[[system]]\nname = \"Orin_MaxQ\"\ndevices = [\"boat-1\"]\nstate = \"MaxQ\"\n");
     let refused = fixture.stage(Division::Open, Kind::Rehearsal, &only, &runs);
     let words = format!("{:?}", refused.unwrap_err());
-    assert!(words.contains("its device boat-1 is no system's"), "{words}");
+    assert!(
+        words.contains("its device boat-1 belongs to no system"),
+        "{words}"
+    );
 }
 
 #[test]

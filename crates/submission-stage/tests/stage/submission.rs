@@ -256,7 +256,7 @@ fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
 }
 
 #[test]
-fn a_field_that_the_round_does_not_know_is_noted() {
+fn unknown_description_fields_are_noted() {
     let fixture = StagingFixture::new("v6.1");
     let answers = fixture.answers(|text| text.replace("cooling =", "coolness = \"much\"\ncooling ="));
     let staged = fixture

@@ -112,7 +112,7 @@ fn a_known_board_fills_its_description_and_the_note_says_with_what() {
 }
 
 #[test]
-fn the_module_alone_says_nothing_of_its_carrier() {
+fn module_does_not_determine_the_carrier_board() {
     let fixture = StagingFixture::new("v6.1");
     let Err(StageError::Refused { findings }) = stage(
         &fixture,
@@ -193,7 +193,7 @@ fn every_field_of_a_template_has_one_source_and_is_one_of_the_newest_rounds() {
 }
 
 #[test]
-fn a_kit_says_of_its_module_what_the_module_says() {
+fn developer_kit_and_module_have_the_same_module_name() {
     let templates = templates();
     for (kit, module) in [
         ("agx-orin-devkit-64gb", "agx-orin-64gb"),
@@ -219,7 +219,7 @@ fn faults(fixture: &StagingFixture, round_name: &str) -> Vec<String> {
 }
 
 #[test]
-fn with_what_only_others_know_every_template_passes_every_rounds_check() {
+fn completed_templates_pass_every_rounds_check() {
     for (name, template) in templates() {
         let fixture = StagingFixture::new("v6.1");
         let reported = fields(&template);

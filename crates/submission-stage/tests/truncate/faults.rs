@@ -140,7 +140,7 @@ fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
 }
 
 #[test]
-fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
+fn interrupted_truncation_is_completed_by_the_next_call() {
     for size in [100, 9_000, 20_000] {
         let whole = TruncationFixture::new("v5.1", &log_of(size), "acc\n");
         whole.run();
@@ -306,7 +306,7 @@ fn pipes_and_circles_are_named_and_not_waited_for() {
 
 /// Twenty directories, each with two links to the next one, would be a million copies.
 #[test]
-fn a_farm_of_links_is_refused() {
+fn directory_of_links_is_refused() {
     let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
     let farm = fixture.tree().join("closed/ACME/code");
     for level in 0..20 {

@@ -107,12 +107,12 @@ impl EncoderDecoder {
         let half = features.transform / 2;
         if features.transform < 2 || !features.transform.is_multiple_of(2) || half >= values {
             return Some(
-                "`features.transform` is no even number below twice the values of a waveform".to_owned(),
+                "`features.transform` is not an even number below twice the values of a waveform".to_owned(),
             );
         }
         let step = features.hop.saturating_mul(self.frames_per_step);
         (!values.is_multiple_of(step))
-            .then(|| format!("a waveform of {values} values has no whole number of steps of {step}"))
+            .then(|| format!("a waveform of {values} values is not a multiple of a step of {step}"))
     }
 }
 
@@ -173,10 +173,13 @@ mod tests {
         let large = found(&|it| it.most_tokens = usize::MAX);
         assert!(large.starts_with("the decoder's cache would have"), "{large}");
         let odd = found(&|it| it.features.transform = 401);
-        assert!(odd.starts_with("`features.transform` is no even number"), "{odd}");
+        assert!(
+            odd.starts_with("`features.transform` is not an even number"),
+            "{odd}"
+        );
         assert_eq!(
             found(&|it| it.frames_per_step = 7),
-            "a waveform of 480000 values has no whole number of steps of 1120"
+            "a waveform of 480000 values is not a multiple of a step of 1120"
         );
     }
 

@@ -10,6 +10,7 @@ mod device_state;
 pub mod document_name;
 mod evidence;
 mod gate;
+mod judgement;
 mod record;
 mod run_end;
 mod run_marker;
@@ -24,6 +25,7 @@ pub use evidence::{
     WindowCost,
 };
 pub use gate::{GateProof, GateSpec, celsius, gibibytes};
+pub use judgement::{Judgement, Metric, Rates, RunTiming};
 pub use record::{AccuracyResult, DeliveryProof, FurtherFigure, Record, StreamProof};
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AuditResult, RunState, WindowCost};
+use super::{AuditResult, Judgement, RunState, WindowCost};
 use crate::{
     DeviceId, RunId, StreamName,
     accuracy_line::{dice_line, map_line, rouge_line, squad_line, top1_line, word_accuracy_line},
@@ -40,6 +40,9 @@ pub struct Record {
     pub delivery: DeliveryProof,
     /// The accuracy, when the run logged responses and the metric is known.
     pub accuracy: Option<AccuracyResult>,
+    /// Verdict and figures. `None` when the run's files were not read.
+    #[serde(default)]
+    pub judgement: Option<Judgement>,
     /// Facts that the coordinator could not determine, with the reason: an accuracy without labels, a summary that does not parse. Empty
     /// when all are determined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -73,12 +73,12 @@ impl FromStr for EndCause {
 pub mod end_reason {
     /// The agent was stopped, such as for an update.
     pub const AGENT_STOPPED: &str = "interrupted: the agent was stopped";
-    /// The agent went down without notice. The device did not reboot.
-    pub const AGENT_DOWN: &str = "interrupted: the agent went down";
+    /// The agent ended without notice. The device did not reboot.
+    pub const AGENT_DOWN: &str = "interrupted: the agent died";
     /// The device rebooted without notice, as after a power cut.
-    pub const DEVICE_DOWN: &str = "interrupted: the device went down";
-    /// One of the two went down without notice.
-    pub const WENT_DOWN: &str = "interrupted: the agent or the device went down";
+    pub const DEVICE_DOWN: &str = "interrupted: the device restarted";
+    /// One of the two ended without notice.
+    pub const WENT_DOWN: &str = "interrupted: the agent died or the device restarted";
     /// The gate of the run did not open in time.
     pub const GATE_CLOSED: &str = "the device did not become ready";
     /// The coordinator aborted a run that did not end within its limit.
@@ -98,7 +98,7 @@ pub mod end_reason {
     /// The requested device state was refused.
     pub const STATE_REFUSED: &str = "the device is not in the state";
     /// The device left the requested state during the run.
-    pub const STATE_LOST: &str = "the device's state is no longer held";
+    pub const STATE_LOST: &str = "the device's state is no longer kept";
     /// The sensors of the device cannot be followed.
     pub const STATE_UNWATCHED: &str = "the device's state cannot be watched";
     /// The thread that guards the device's state ended.
@@ -125,7 +125,7 @@ pub mod end_reason {
     /// A file of an asset cannot be written or read. Its path follows.
     pub const ASSET_FILE: &str = "cannot use ";
     /// The run that needed the assets has ended.
-    pub const ASSETS_NOT_NEEDED: &str = "no run needs them any more";
+    pub const ASSETS_NOT_NEEDED: &str = "no run needs them";
     /// The device reported that it does not have the run.
     pub const RUN_LOST: &str = "the device no longer has this run";
     /// A user removed the device from the lab.

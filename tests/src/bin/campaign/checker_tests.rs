@@ -133,7 +133,7 @@ fn every_damage_is_reported() {
 }
 
 #[test]
-fn a_blind_checker_is_found_out() {
+fn checker_that_misses_damage_is_reported() {
     let run = GoodRun::make();
     let scratch = tempfile::tempdir().unwrap();
     // Without the account of what was written, a loss before the device signs cannot be seen.

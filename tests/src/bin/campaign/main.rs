@@ -78,13 +78,13 @@ struct Cli {
     /// Labs at the same time
     #[arg(long, default_value_t = 2)]
     parallel: usize,
-    /// Writes the table of the results to this Markdown file
+    /// Write the table of the results to this Markdown file
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// The directory for copies of a failed lab's logs and disks
     #[arg(long, value_name = "DIR", default_value = "target/campaign")]
     keep: PathBuf,
-    /// Copies those of good labs too
+    /// Copy those of good labs, too
     #[arg(long)]
     keep_good: bool,
     /// The agent of another build
@@ -93,10 +93,10 @@ struct Cli {
     /// The coordinator of another build
     #[arg(long, value_name = "PROGRAM")]
     coordinator: Option<PathBuf>,
-    /// Repeats the lab of this seed, which is in the lab's name
+    /// Repeat the lab of this seed, which is in the lab's name
     #[arg(long, requires = "seed")]
     one_lab: bool,
-    /// Runs one lab; the campaign starts itself so, in namespaces of its own
+    /// Run one lab; the campaign starts itself so, in separate namespaces
     #[arg(long, hide = true)]
     lab: bool,
 }

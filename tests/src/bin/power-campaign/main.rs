@@ -70,13 +70,13 @@ struct Cli {
     /// Only kinds of fault whose name has these words
     #[arg(long, value_name = "WORDS")]
     only: Option<String>,
-    /// Writes the table of the results to this Markdown file
+    /// Write the table of the results to this Markdown file
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Where the sessions of a lab with violations are copied to
     #[arg(long, value_name = "DIR", default_value = "target/power-campaign")]
     keep: PathBuf,
-    /// Runs one lab of this number below a directory; the campaign starts itself so
+    /// Run one lab of this number below a directory; the campaign starts itself so
     #[arg(long, hide = true, num_args = 2, value_names = ["DIR", "NUMBER"])]
     lab: Vec<PathBuf>,
 }

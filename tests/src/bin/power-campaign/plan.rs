@@ -112,9 +112,9 @@ pub(crate) const TESTING: usize = 6;
 pub(crate) const RANGING: usize = 3;
 
 const SERVER_ENDED: &[&str] = &["the server", "PTDaemon", "refused a step"];
-const CLIENT_ENDED: &[&str] = &["the client", "client and server have not gone on"];
+const CLIENT_ENDED: &[&str] = &["the client", "client and server have made no progress"];
 const PTD_ENDED: &[&str] = &["PTDaemon", "no sample", "the server"];
-const LINK_LOST: &[&str] = &["connection", "could not be fetched", "cannot be given"];
+const LINK_LOST: &[&str] = &["connection", "could not be fetched", "cannot pass the logs"];
 const CLOCKS: &[&str] = &["clock", "NTP"];
 
 /// Every kind.
@@ -178,9 +178,9 @@ impl Kind {
             Self::Kill(Program::Server | Program::ServerSupervisor) => Expected::Fails(SERVER_ENDED),
             Self::Kill(Program::Client | Program::ClientSupervisor) => Expected::Fails(CLIENT_ENDED),
             Self::Kill(Program::Ptd) | Self::Hang(Program::Ptd) => Expected::Fails(PTD_ENDED),
-            Self::Kill(Program::Run) => Expected::Either(&["has no good result"]),
+            Self::Kill(Program::Run) => Expected::Either(&["has no valid result"]),
             Self::Hang(_) => Expected::Fails(&[
-                "client and server have not gone on",
+                "client and server have made no progress",
                 "the server",
                 "the client",
                 "no sample",
@@ -189,24 +189,24 @@ impl Kind {
             Self::Interrupt => Expected::Fails(&["it was interrupted"]),
             Self::KillAgent => Expected::Either(&[
                 "agent was offline",
-                "has no good result",
+                "has no valid result",
                 "does not name the boot",
             ]),
             Self::Reboot => Expected::Fails(&[
                 "the client",
                 "connection",
                 "agent was offline",
-                "has no good result",
+                "has no valid result",
                 "does not name the boot",
                 "could not be fetched",
             ]),
-            Self::KillCoordinator => Expected::Either(&["the coordinator has ended", "has no good result"]),
+            Self::KillCoordinator => Expected::Either(&["the coordinator has ended", "has no valid result"]),
             Self::CutLink(_) | Self::SilentLink(_) => Expected::Fails(LINK_LOST),
             Self::CutNetwork => Expected::Either(&[
                 "the server",
                 "the client",
                 "PTDaemon",
-                "have not gone on",
+                "have made no progress",
                 "no sample",
                 "clock",
             ]),
@@ -218,7 +218,7 @@ impl Kind {
                 "the server",
                 "the client",
                 "PTDaemon",
-                "cannot be given",
+                "cannot pass the logs",
             ]),
             Self::FullWorkspace => Expected::Either(&[""]),
             Self::ClockStep(_) => Expected::Fails(CLOCKS),

@@ -252,7 +252,7 @@ impl Stream {
             }
             StreamVerdict::Equal => {
                 tracing::warn!(
-                    "the coordinator calls {stream} whole at {} bytes: not so",
+                    "the coordinator reports {stream} complete at {} bytes; it is not",
                     ack.committed
                 );
                 None

@@ -59,7 +59,7 @@ fn the_window_bounds_what_is_on_its_way_and_grows_with_acknowledgements() {
 }
 
 #[test]
-fn the_end_follows_the_last_chunk_and_is_repeated_until_the_whole_is_equal() {
+fn end_marker_is_repeated_until_the_coordinator_confirms_the_stream() {
     let now = Instant::now();
     let mut outbox = Outbox::new(8);
     sealed(&mut outbox, "a", b"abc");
@@ -117,7 +117,7 @@ fn three_equal_acknowledgements_close_a_gap_once() {
     }
     assert!(
         burst(&mut outbox, now).is_empty(),
-        "these answer what was sent twice, and are no gap"
+        "these answer what was sent twice, and are not a gap"
     );
 }
 
@@ -137,7 +137,7 @@ fn a_coordinator_that_is_ahead_is_joined_where_it_is() {
 }
 
 #[test]
-fn a_different_whole_starts_over_after_a_pause_and_a_lower_offset_goes_back() {
+fn outbox_resends_from_a_lower_offset_and_after_a_different_verdict() {
     let now = Instant::now();
     let mut outbox = Outbox::new(4);
     sealed(&mut outbox, "a", b"abcdef");
@@ -169,7 +169,7 @@ fn a_different_whole_starts_over_after_a_pause_and_a_lower_offset_goes_back() {
 }
 
 #[test]
-fn a_false_whole_is_not_believed() {
+fn wrong_completion_report_is_not_accepted() {
     let now = Instant::now();
     let mut outbox = Outbox::new(4);
     sealed(&mut outbox, "a", b"abcdef");

@@ -109,7 +109,6 @@ fn a_report_that_cannot_be_understood_is_named_in_the_evidence() {
     fs::write(request.dir.files().join(ATTEMPT), "{").unwrap();
     sealed(&request);
     let evidence = Evidence::from_json(&fs::read(request.dir.files().join(EVIDENCE)).unwrap()).unwrap();
-    let named =
-        |reason: &String| reason.starts_with("attempt.json of the run process cannot be understood: ");
+    let named = |reason: &String| reason.starts_with("attempt.json of the run process is invalid: ");
     assert!(evidence.not_a_measurement.iter().any(named), "{evidence:?}");
 }

@@ -53,7 +53,7 @@ fn half_made_samples_are_not_put_in() {
 }
 
 #[test]
-fn equal_files_lie_once_and_what_nobody_needs_is_swept() {
+fn equal_files_are_stored_once_and_unused_ones_removed() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("source");
     fs::create_dir_all(source.join("inner")).unwrap();

@@ -9,7 +9,7 @@ use super::{super::reject_counters::RejectKind, Bench, ack, name};
 use regatta_lab_store::{RunOutcome, RunRemoval, Store, examples::example_record};
 
 #[test]
-fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
+fn unrecorded_bytes_are_truncated_after_a_crash() {
     let mut bench = Bench::new();
     let first = bench.chunk("log", 0, b"abc");
     bench.take([first]);

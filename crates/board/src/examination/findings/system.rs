@@ -39,7 +39,7 @@ pub(super) fn container(seen: &Examination) -> Option<Finding> {
         "container",
         Severity::Warning,
         || format!("this is a container ({maker})"),
-        "its limits of processors and memory are unknown; the values below are those of the whole machine",
+        "its limits of processors and memory are unknown; the values below are those of the machine",
         None,
     )
 }

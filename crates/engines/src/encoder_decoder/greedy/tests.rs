@@ -1,7 +1,6 @@
 //! Tests of the loop on fake networks, which check what they get: tokens, positions and caches, for streams that end at different times. A batch
 //! allocates nothing, not even the first one.
 
-use regatta_loadgen::sut::{QuerySample, ResponseId};
 use regatta_test_support::counting_allocator::allocations;
 use regatta_types::benchmark::{Benchmark, Response};
 
@@ -133,10 +132,7 @@ fn streams_end_at_different_times_without_allocations() {
     assert_eq!(engine.max_batch(), STREAMS);
     let mut answers = Answers::default();
     answers.reserve(STREAMS, engine.answer_bytes());
-    let samples = [QuerySample {
-        id: ResponseId(0),
-        index: 0,
-    }; STREAMS];
+    let samples = [0; STREAMS];
     let arena = vec![0; STREAMS * benchmark.model.sample_bytes().unwrap()];
     for _ in 0..2 {
         answers.clear();

@@ -76,7 +76,7 @@ impl<R: Read> AccuracyScanner<R> {
     fn unsigned(&mut self) -> Result<u64, EntryFault> {
         let first = self.past_space()?.ok_or(EntryFault::Ends)?;
         if !first.is_ascii_digit() {
-            return Err(EntryFault::Wrong("expected a whole number".to_owned()));
+            return Err(EntryFault::Wrong("expected an integer".to_owned()));
         }
         let mut value = 0_u64;
         let mut digits = 0;
@@ -85,7 +85,7 @@ impl<R: Read> AccuracyScanner<R> {
             let Some(digit) = next.filter(u8::is_ascii_digit).map(|byte| u64::from(byte - b'0')) else {
                 // A fraction or exponent is an error. In a valid entry `,`, `}` or a space follows.
                 return match next {
-                    Some(b'.' | b'e' | b'E') => Err(EntryFault::Wrong("expected a whole number".to_owned())),
+                    Some(b'.' | b'e' | b'E') => Err(EntryFault::Wrong("expected an integer".to_owned())),
                     _ => Ok(value),
                 };
             };
@@ -106,7 +106,7 @@ impl<R: Read> AccuracyScanner<R> {
         if negative {
             self.input.pass(1);
             if !self.input.peek()?.ok_or(EntryFault::Ends)?.is_ascii_digit() {
-                return Err(EntryFault::Wrong("expected a whole number".to_owned()));
+                return Err(EntryFault::Wrong("expected an integer".to_owned()));
             }
         }
         let size = i128::from(self.unsigned()?);

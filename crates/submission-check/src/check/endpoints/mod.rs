@@ -68,7 +68,7 @@ impl Documents {
             summary: Document::json(tree, &format!("{directory}/performance/result_summary.json")),
             accuracy: Document::json(tree, &format!("{directory}/accuracy/accuracy_results.json")),
             config: document(tree, config, |bytes| {
-                let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8 text".to_owned())?;
+                let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
                 let mut parsed = yaml::read(text)?;
                 if parsed.value.is_null() {
                     parsed.value = Value::Object(Map::new());
@@ -143,7 +143,7 @@ fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, Str
 }
 
 fn json(bytes: &[u8]) -> Result<Parsed, String> {
-    let value = serde_json::from_slice(bytes).map_err(|error| format!("is no JSON: {error}"))?;
+    let value = serde_json::from_slice(bytes).map_err(|error| format!("is not JSON: {error}"))?;
     Ok(Parsed {
         value,
         repeated: repeated_key::find(bytes),
@@ -207,16 +207,18 @@ fn kept(value: &Value) -> LogValue {
 fn scores(accuracy: &Document) -> Result<Vec<Map<String, Value>>, String> {
     let path = &accuracy.path;
     let Value::Object(results) = &accuracy.value else {
-        return Err(format!("{path} is no JSON object"));
+        return Err(format!("{path} is not a JSON object"));
     };
     let list = match results.get("accuracy_scores") {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(format!("{path}: accuracy_scores is no list")),
+        Some(_) => return Err(format!("{path}: accuracy_scores is not a list")),
     };
     let entries = list.iter().map(|entry| match entry {
         Value::Object(entry) => Ok(entry.clone()),
-        _ => Err(format!("{path}: accuracy_scores holds what is no object")),
+        _ => Err(format!(
+            "{path}: accuracy_scores contains a value that is not an object"
+        )),
     });
     entries.collect()
 }
@@ -254,7 +256,7 @@ fn rate(values: &mut Values) -> Result<(), String> {
     ) else {
         return Ok(());
     };
-    let scenario = scenario.as_str().ok_or("the type in config.yaml is no text")?;
+    let scenario = scenario.as_str().ok_or("the type in config.yaml is not text")?;
     let key = if scenario.eq_ignore_ascii_case("offline") {
         "result_samples_per_second"
     } else {
@@ -264,7 +266,7 @@ fn rate(values: &mut Values) -> Result<(), String> {
         .as_f64()
         .zip(duration.as_f64())
         .map(|(count, duration)| count / (duration / 1e9));
-    let rate = rate.ok_or("a count or duration in result_summary.json is no number")?;
+    let rate = rate.ok_or("a count or duration in result_summary.json is not a number")?;
     values.entry(key.to_owned()).or_insert(LogValue::Float(rate));
     Ok(())
 }

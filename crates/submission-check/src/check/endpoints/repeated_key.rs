@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for UniqueKeys {
         while let Some(name) = fields.next_key::<String>()? {
             fields.next_value::<Self>()?;
             if names.contains(&name) {
-                return Err(A::Error::custom(format_args!("the key `{name}` is given twice")));
+                return Err(A::Error::custom(format_args!("duplicate key `{name}`")));
             }
             names.insert(name);
         }
@@ -80,10 +80,7 @@ mod tests {
     #[test]
     fn a_repeated_key_is_named_with_its_line() {
         let repeated = find(b"{\"a\": [{\"b\": 1,\n\"c\": null, \"b\": 2}]}").unwrap();
-        assert!(
-            repeated.starts_with("the key `b` is given twice at line 2"),
-            "{repeated}"
-        );
+        assert!(repeated.starts_with("duplicate key `b` at line 2"), "{repeated}");
         assert_eq!(find(b"{\"a\": {\"b\": 1}, \"b\": {\"b\": 2.5, \"c\": -1}}"), None);
         assert_eq!(find(b"{\"a\": "), None);
     }

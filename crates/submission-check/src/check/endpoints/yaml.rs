@@ -117,7 +117,7 @@ impl Builder {
                 (None, _) => *key = Some(Key::Other),
                 (Some(Key::Text(text)), value) => {
                     if map.contains_key(&text) {
-                        let message = format!("the key `{text}` is given twice, again at line {line}");
+                        let message = format!("duplicate key `{text}`, again at line {line}");
                         self.repeated.get_or_insert(message);
                     }
                     map.insert(text, value);

@@ -48,7 +48,7 @@ pub(super) fn text(context: &Context<'_>, path: &str) -> Result<Text, Raised> {
         .tree
         .read(path, MAX)
         .map_err(|error| Raised::new(format!("{path}: {error}")))?;
-    let mut text = String::from_utf8(bytes).map_err(|_| Raised::new(format!("{path} is no UTF-8 text")))?;
+    let mut text = String::from_utf8(bytes).map_err(|_| Raised::new(format!("{path} is not UTF-8 text")))?;
     if text.contains('\r') {
         text = text.replace("\r\n", "\n").replace('\r', "\n");
     }
@@ -174,5 +174,5 @@ fn note(metrics: &mut Vec<(String, String)>, name: &str, text: &str) {
 
 fn parse(text: &str) -> Result<f64, Raised> {
     text.parse()
-        .map_err(|_| Raised::new(format!("`{text}` is no number")))
+        .map_err(|_| Raised::new(format!("`{text}` is not a number")))
 }

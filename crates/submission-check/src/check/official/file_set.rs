@@ -62,7 +62,7 @@ impl FileSet {
 /// Describes how the files of `directory` differ from `set`, or returns `None` if they do not.
 pub(super) fn fault(context: &Context<'_>, directory: &str, set: FileSet) -> Option<String> {
     let Some(found) = context.tree.files(directory) else {
-        return Some("is no directory".to_owned());
+        return Some("is not a directory".to_owned());
     };
     let mut differences = Vec::new();
     for name in set.needed {

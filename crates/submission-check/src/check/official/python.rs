@@ -36,7 +36,7 @@ impl Number {
             Some(LogValue::Float(value)) => Ok(Self::Float(*value)),
             Some(LogValue::Bool(value)) => Ok(Self::Integer(i128::from(*value))),
             None | Some(LogValue::Null) => Err(Raised::new("a value is missing from the log")),
-            Some(_) => Err(Raised::new("a value in the log is no number")),
+            Some(_) => Err(Raised::new("a value in the log is not a number")),
         }
     }
 
@@ -44,7 +44,7 @@ impl Number {
     pub(super) fn float(value: Option<&LogValue>) -> Result<f64, Raised> {
         if let Some(LogValue::Text(text)) = value {
             let number = text.trim().parse();
-            return number.map_err(|_| Raised::new(format!("`{text}` is no number")));
+            return number.map_err(|_| Raised::new(format!("`{text}` is not a number")));
         }
         Self::of(value).map(Self::value)
     }

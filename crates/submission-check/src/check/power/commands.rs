@@ -42,7 +42,7 @@ pub(super) fn ptd(session: &Session<'_>) -> Verdict {
     let ranges = messages
         .get(2)
         .map(|exchange| exchange.reply)
-        .ok_or("PTDaemon was not asked for its ranges")?;
+        .ok_or("PTDaemon was not queried for its ranges")?;
     let numbered = |start: &str, number: usize| {
         let mut commands = messages
             .iter()

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn one_side_is_enough() {
+    fn own_program_on_one_side_is_reported() {
         let own = r#"{"sources": {"regatta-power-client 0.1.0": "aa"}}"#;
         let official = r#"{"sources": {"client.py": "aa"}, "ptd_config": ["/opt/regatta-power-ptd"]}"#;
         for (client, server, expected) in [

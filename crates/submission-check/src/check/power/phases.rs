@@ -24,7 +24,7 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
     let mut seconds = Vec::new();
     for (phase, _, times, begin, end) in &windows {
         let stamp =
-            |text: &str| samples::unix_seconds(text).ok_or_else(|| format!("`{text}` is no time stamp"));
+            |text: &str| samples::unix_seconds(text).ok_or_else(|| format!("`{text}` is not a time stamp"));
         let (begin, end) = (stamp(begin)?, stamp(end)?);
         for (word, stamp) in [("begins", begin), ("ends", end)] {
             within(times, phase, word, stamp)?;
@@ -82,7 +82,7 @@ fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, Stri
     list.iter()
         .map(|point| {
             let time = point.get(0).and_then(Value::as_f64);
-            time.ok_or_else(|| format!("a time in phases.{phase} is no number"))
+            time.ok_or_else(|| format!("a time in phases.{phase} is not a number"))
         })
         .collect()
 }

@@ -110,7 +110,7 @@ impl<'a> Log<'a> {
             .tree
             .read(&session.at(name), MAX)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
-        let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))?;
         // CRLF line ends are kept, so that the text equals the file. The official program also ends a line at a single CR.
         let mut returns = memchr_iter(b'\r', text.as_bytes());
         let verbatim = returns.all(|at| text.as_bytes().get(at + 1) == Some(&b'\n'));
@@ -119,13 +119,13 @@ impl<'a> Log<'a> {
             false => text.replace("\r\n", "\n").replace('\r', "\n"),
         };
         let (begin, end) = session.window("run_1")?;
-        let stamp = |text: &str| unix_seconds(text).ok_or_else(|| format!("`{text}` is no time stamp"));
+        let stamp = |text: &str| unix_seconds(text).ok_or_else(|| format!("`{text}` is not a time stamp"));
         let zone = match session.server.get("timezone") {
             Some(Value::String(text)) => text.trim().parse().ok(),
             Some(value) => value.as_f64().map(f64::trunc),
             None => None,
         };
-        let zone = zone.ok_or("timezone is no number")?;
+        let zone = zone.ok_or("timezone is not a number")?;
         let mut log = Self {
             rules: session.rules,
             text,
@@ -160,7 +160,7 @@ impl<'a> Log<'a> {
         }
         match time.or_else(|| unix_seconds(stamp)) {
             Some(time) => Ok(Some(time + self.shift)),
-            None => Err(format!("`{stamp}` is no time stamp")),
+            None => Err(format!("`{stamp}` is not a time stamp")),
         }
     }
 

@@ -28,7 +28,7 @@ const FILES: [&str; 9] = [
 /// Checks that the source code is that of an accepted release.
 pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -> Verdict {
     let Some(Value::Object(sources)) = description.get("sources") else {
-        return Err("sources is no object".into());
+        return Err("sources is not an object".into());
     };
     let is = |release: &BTreeMap<String, String>| {
         release.len() == sources.len()
@@ -83,7 +83,7 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
 /// Returns a description's checksums of the files in `FILES`.
 fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, String> {
     let Some(Value::Object(results)) = description.get("results") else {
-        return Err("results is no object".to_owned());
+        return Err("results is not an object".to_owned());
     };
     let known = results.iter().filter(|(file, _)| FILES.contains(&file.as_str()));
     Ok(known

@@ -128,7 +128,7 @@ pub(crate) fn mean_of(
     (begin, end): (&str, &str),
     reading: Reading,
 ) -> Result<Option<MeanPower>, String> {
-    let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is no power time stamp"));
+    let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is not a power time stamp"));
     let (begin, end) = (stamp(begin)?, stamp(end)?);
     let mut lines = Lines::new(input, MAX_LINE);
     let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);

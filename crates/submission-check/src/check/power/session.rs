@@ -116,8 +116,8 @@ impl<'a> Session<'a> {
             .tree
             .read(&self.at(name), MAX)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
-        let description: Map<String, Value> =
-            serde_json::from_slice(&bytes).map_err(|error| format!("{name} is no JSON object: {error}"))?;
+        let description: Map<String, Value> = serde_json::from_slice(&bytes)
+            .map_err(|error| format!("{name} is not a JSON object: {error}"))?;
         let missing: Vec<_> = FIELDS
             .into_iter()
             .filter(|field| !description.contains_key(*field))
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
         if missing.is_empty() {
             Ok(description)
         } else {
-            Err(format!("{name} lacks {}", missing.join(", ")))
+            Err(format!("{name} has no {}", missing.join(", ")))
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Session<'a> {
 pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
     match description.get(field) {
         Some(Value::Array(list)) => Ok(list),
-        _ => Err(format!("{field} is no list")),
+        _ => Err(format!("{field} is not a list")),
     }
 }
 

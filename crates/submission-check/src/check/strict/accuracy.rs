@@ -69,7 +69,7 @@ pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Opt
         Ok(bytes) => {
             let mut text = String::from_utf8(bytes).unwrap_or_else(|error| {
                 let fix = "the official checker ends here; write it as UTF-8";
-                findings.error(rules::FILE_SET, path, "is no UTF-8 text", fix);
+                findings.error(rules::FILE_SET, path, "is not UTF-8 text", fix);
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             });
             if memchr(b'\r', text.as_bytes()).is_some() {
@@ -94,7 +94,7 @@ fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
         return findings.error(
             rules::FILE_SET,
             directory,
-            "is no directory",
+            "is not a directory",
             "add the accuracy run",
         );
     };
@@ -157,7 +157,7 @@ fn metrics(case: &Case<'_>, path: &str, library: Option<u64>, findings: &mut Fin
         }
         if !seen && lower && case.bound() {
             let text = format!("{} is not given", bound.metric);
-            let fix = "put the reference accuracy script's own output there";
+            let fix = "put the reference accuracy script's output there";
             findings.error(rules::ACCURACY, path, text, fix);
         }
         metrics.extend(last.filter(|_| lower).map(|value| Metric {
@@ -192,7 +192,7 @@ fn hash(path: &str, lines: &[String], findings: &mut Findings) {
         [(line, hash)] => {
             if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 let fix = "truncate again from the backup";
-                findings.error(rules::HASH, (path, Some(*line)), "the hash is no SHA-256", fix);
+                findings.error(rules::HASH, (path, Some(*line)), "the hash is not a SHA-256", fix);
             }
         }
         [.., (line, _)] => {
@@ -264,7 +264,7 @@ fn dataset(case: &Case<'_>, path: &str, log: &RunLog, findings: &mut Findings) {
             let found = found.map_or_else(|| "missing".to_owned(), |found| found.to_string());
             let text = format!("{key} is {found}, the data set has {expected} samples");
             let place = (path, log.line(key));
-            let fix = "run accuracy over the whole data set";
+            let fix = "run accuracy over the complete data set";
             findings.add(severity, rules::DATASET, place, text, fix);
         }
     }

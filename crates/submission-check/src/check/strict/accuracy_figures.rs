@@ -11,7 +11,7 @@ use crate::check::{
 };
 
 /// The fix for figures that the reference script cannot have printed.
-const FIX: &str = "put the reference accuracy script's own output there";
+const FIX: &str = "put the reference accuracy script's output there";
 /// The tolerance for percentages with three decimal places.
 const THREE_PLACES: f64 = 0.001;
 /// The tolerance for averages with four decimal places.
@@ -177,8 +177,9 @@ pub(super) fn too_good(
         reference
     };
     if case.bound() && OF_WHOLE_SET.contains(&metric) && value > reference * ABOVE_REFERENCE {
-        let text =
-            format!("{metric} is {value}, the reference model has {reference}: is it of the whole data set?");
+        let text = format!(
+            "{metric} is {value}, the reference model has {reference}: is it of the complete data set?"
+        );
         let fix = "be ready to explain it in the review";
         findings.add(Severity::Warning, rules::ACCURACY, (path, Some(line)), text, fix);
     }

@@ -26,7 +26,7 @@ pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
     for name in context.tree.directories("").unwrap_or_default() {
         if !DIVISIONS.contains(&name) {
             let fix = "keep only closed, open and network in the root";
-            findings.warning(rules::LAYOUT, name, "is no division", fix);
+            findings.warning(rules::LAYOUT, name, "is not a division", fix);
         }
     }
     let severity = context.since(OfficialCheck::RootFiles);
@@ -44,7 +44,7 @@ pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
                 severity,
                 rules::LAYOUT,
                 &path,
-                "a file beside the submitters",
+                "a file next to the submitters' directories",
                 fix,
             );
         }
@@ -99,7 +99,7 @@ fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
         Kind::File | Kind::Directory => {}
     }
     if node.has_unreadable_name() {
-        findings.error(rules::NAMES, path, "the name is no UTF-8 text", "rename it");
+        findings.error(rules::NAMES, path, "the name is not UTF-8 text", "rename it");
     }
     let name = node.name();
     if name.starts_with('.') {
@@ -201,7 +201,7 @@ fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &m
         .count();
     if without > 0 || results.is_empty() {
         let text = format!(
-            "is missing, and {without} of {} results have no such document beside them",
+            "is missing, and {without} of {} results have no such document next to them",
             results.len()
         );
         findings.warning(rules::CALIBRATION, &path, text, fix);

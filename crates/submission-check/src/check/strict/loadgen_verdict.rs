@@ -15,7 +15,7 @@ pub(super) fn validity(run: &LoggedRun<'_>, findings: &mut Findings) {
             rules::VALID,
             KEY,
             text,
-            "repeat the run; the summary says what was not met",
+            "repeat the run; the summary shows what was not met",
         );
     }
     for key in ["result_min_duration_met", "result_min_queries_met"] {
@@ -43,10 +43,10 @@ pub(super) fn errors(run: &LoggedRun<'_>, findings: &mut Findings) {
             ),
             false => (
                 format!(
-                    "marked as an error, which LoadGen does with no such record: {}",
+                    "marked as an error, which LoadGen never does with such a record: {}",
                     error.text
                 ),
-                "put LoadGen's own log of the run in its place",
+                "put LoadGen's log of the run in its place",
             ),
         };
         findings.error(rules::LOADGEN_ERRORS, place, text, fix);
@@ -64,7 +64,7 @@ pub(super) fn errors(run: &LoggedRun<'_>, findings: &mut Findings) {
     let stated = run.log.value("num_errors").and_then(Value::as_u64);
     if stated.is_some_and(|stated| stated != run.log.error_count) {
         let text = format!(
-            "num_errors says {}, the log holds {}",
+            "num_errors is {}, but the log has {}",
             run.found("num_errors"),
             run.log.error_count
         );
@@ -73,7 +73,7 @@ pub(super) fn errors(run: &LoggedRun<'_>, findings: &mut Findings) {
             rules::LOADGEN_ERRORS,
             "num_errors",
             text,
-            "put LoadGen's own log in its place",
+            "put LoadGen's log in its place",
         );
     }
 }

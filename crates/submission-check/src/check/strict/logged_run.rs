@@ -10,7 +10,7 @@ use crate::check::{
 };
 
 /// The fix for a log that contradicts itself.
-pub(super) const FIX: &str = "put LoadGen's own log of the run in its place";
+pub(super) const FIX: &str = "put LoadGen's log of the run in its place";
 /// The allowed relative difference between two values of a rate, because logs have six digits.
 pub(super) const SIX_DIGITS: f64 = 1e-5;
 

@@ -88,7 +88,7 @@ fn code(case: &Case<'_>, findings: &mut Findings) {
         format!("{home}/src")
     };
     if !case.context.tree.exists(&path) {
-        let fix = "add the code, or a README that says where it lies";
+        let fix = "add the code, or a README that says where it is";
         findings.error(rules::CODE, &path, "is missing", fix);
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn check(jobs: &[Job], outcomes: &mut [Outcome]) {
 
 fn report(run: &RunIdentity, other: &str, findings: &mut Findings) {
     let text = format!("the same run as {other}: at least one of the two is a copy");
-    let fix = "measure each result on its own system and benchmark, and run each test by itself";
+    let fix = "measure each result on its own system and benchmark, and run each test separately";
     findings.error(rules::OWN_RUN, (run.path.as_str(), run.line), text, fix);
 }
 

@@ -94,7 +94,7 @@ fn duration(run: &LoggedRun<'_>, findings: &mut Findings) {
 pub(super) fn files(case: &Case<'_>, directory: &str, surplus: Severity, findings: &mut Findings) {
     let Some(found) = case.context.tree.files(directory) else {
         let fix = "add the performance run";
-        return findings.error(rules::FILE_SET, directory, "is no directory", fix);
+        return findings.error(rules::FILE_SET, directory, "is not a directory", fix);
     };
     if !found.contains(&"mlperf_log_summary.txt") {
         let path = format!("{directory}/mlperf_log_summary.txt");

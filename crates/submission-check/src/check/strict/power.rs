@@ -170,7 +170,7 @@ fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut F
         } else {
             rules::POWER
         };
-        let fix = "repeat the power measurement; the official checker does not look at this";
+        let fix = "repeat the power measurement; the official checker does not check this";
         findings.error(rule, (fault.path.as_str(), fault.line), fault.text, fix);
     }
 }
@@ -228,7 +228,7 @@ fn mean_power(
         // The session's own faults have what is wrong with the samples.
         Ok((mean, sha1)) => (mean, Some(sha1)),
         Err(text) => {
-            findings.error(rules::POWER, &path, text, "put PTDaemon's own log in its place");
+            findings.error(rules::POWER, &path, text, "put PTDaemon's log in its place");
             (None, None)
         }
     }

@@ -38,25 +38,25 @@ fn judged_log(
     log.line_bytes.report(&path, findings);
     for bad in &log.unreadable {
         let text = format!("the line cannot be parsed: {}", bad.text);
-        let fix = "put LoadGen's own log in its place; the official checker ends here";
+        let fix = "put LoadGen's log in its place; the official checker stops here";
         findings.error(rules::LOG, (path.as_str(), Some(bad.line)), text, fix);
     }
     if log.has_no_records() {
         findings.error(
             rules::LOG,
             &path,
-            "holds no record",
-            "put LoadGen's own log in its place",
+            "contains no record",
+            "put LoadGen's log in its place",
         );
         return None;
     }
     if !log.begins_with_record && log.unreadable.is_empty() {
-        let fix = "remove what stands before LoadGen's records; the official checker ends here";
+        let fix = "remove everything before LoadGen's records; the official checker stops here";
         findings.add(
             Severity::Warning,
             rules::LOG,
             (path.as_str(), Some(1)),
-            "the first line is no record",
+            "the first line is not a record",
             fix,
         );
     }

@@ -30,7 +30,7 @@ pub(super) fn counts(run: &LoggedRun<'_>, findings: &mut Findings) {
             rules::SAMPLES,
             library,
             rules_of.performance_samples,
-            "run with the whole data set",
+            "run with the complete data set",
         );
     }
     if !rules_of.any_duration {
@@ -133,7 +133,7 @@ pub(super) fn tokens(run: &LoggedRun<'_>, findings: &mut Findings) {
                 rules::LATENCY,
                 key,
                 text,
-                "ask for fewer queries per second",
+                "request fewer queries per second",
             );
         }
     }

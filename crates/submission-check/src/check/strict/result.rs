@@ -67,7 +67,7 @@ fn inferred(
         findings.error(
             rules::INFERRED,
             (path, line),
-            format!("a run of {from} stands for {to}"),
+            format!("a run of {from} is used for {to}"),
             fix,
         );
         return None;

@@ -22,7 +22,7 @@ pub(super) fn check(outcomes: &mut [Outcome]) {
             let mut others = others.filter(|(submitted, _)| **submitted != hash.submitted);
             let Some((_, other)) = others.next() else { continue };
             let text = format!("the same hash as in {other}, whose log is another one");
-            let fix = "truncate again from the backup, which appends each log's own hash";
+            let fix = "truncate again from the backup, which appends each log's hash";
             let place = (hash.path.as_str(), Some(hash.line));
             outcome.findings.error(rules::HASH, place, text, fix);
             for row in &mut outcome.results {

@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &m
         Ok(summary) => summary,
         Err(error) => {
             let text = format!("cannot be parsed: {error}");
-            return findings.error(rules::LOG, &path, text, "put LoadGen's own summary in its place");
+            return findings.error(rules::LOG, &path, text, "put LoadGen's summary in its place");
         }
     };
     let run = LoggedRun {
@@ -47,7 +47,7 @@ pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &m
     }
     if summary.errors.is_some_and(|errors| errors != log.error_count) {
         let text = format!(
-            "counts {} errors, the detail log holds {}",
+            "counts {} errors, the detail log has {}",
             summary.errors.unwrap_or_default(),
             log.error_count
         );

@@ -45,7 +45,7 @@ pub(super) fn object(
             findings.error(
                 rule,
                 (path, line),
-                format!("is no JSON object: {error}"),
+                format!("is not a JSON object: {error}"),
                 "fix the JSON",
             );
             None
@@ -141,14 +141,14 @@ fn check_network(path: &str, division: &str, json: &Map<String, Value>, findings
         Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
         Some(Value::Bool(value)) => {
             let fix = "write \"true\" or \"false\" as text: the official checker dies at anything else";
-            findings.error(rules::NETWORK, path, "is_network is no text", fix);
+            findings.error(rules::NETWORK, path, "is_network is not text", fix);
             *value
         }
         Some(_) => {
             findings.error(
                 rules::NETWORK,
                 path,
-                "is_network is no text",
+                "is_network is not text",
                 "write \"true\" or \"false\"",
             );
             false
@@ -201,12 +201,12 @@ fn check_fields(
             Some(_) => false,
         };
         if !whole {
-            let text = format!("{field} is {}, no whole number", shown(json, field));
+            let text = format!("{field} is {}, which is not an integer", shown(json, field));
             findings.warning(
                 rules::SYSTEM,
                 path,
                 text,
-                "the official CSV multiplies it: write a whole number",
+                "the official CSV multiplies it: write an integer",
             );
         }
     }

@@ -7,7 +7,7 @@ use regatta_loadgen::effective::EffectiveSettings;
 use super::{accuracy, case::Case, logged_run::LoggedRun, settings};
 use crate::check::{accuracy_text, finding::Findings, rules, run_log::RunLog};
 
-const FIX: &str = "run TEST01's verification again and put its own output there";
+const FIX: &str = "run TEST01's verification again and put its output there";
 /// The allowed deviation of the number of logged responses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 7.0;
 

@@ -55,7 +55,7 @@ fn equal_issue(run: &LoggedRun<'_>, findings: &mut Findings) {
         }
         None if figures::issues_whole_sets(run) => {}
         None => {
-            let text = format!("{KEY} is not logged, and the queries are no whole sets of samples");
+            let text = format!("{KEY} is not logged, and the queries are not complete sets of samples");
             run.error_with_fix(findings, rules::EQUAL_ISSUE, "generated_query_count", text, FIX);
         }
     }

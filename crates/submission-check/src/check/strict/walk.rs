@@ -106,7 +106,7 @@ fn check_model(
     let submission = &context.round.submission;
     let round = &context.round.name;
     if !submission.knows(benchmark) {
-        let text = format!("`{benchmark}` is no benchmark of {round}");
+        let text = format!("`{benchmark}` is not a benchmark of {round}");
         let fix = match stricter_variant(context, benchmark) {
             Some(stricter) => format!("remove it: the round only has {stricter}"),
             None => {
@@ -148,7 +148,7 @@ fn check_model(
         match scenario_of(directory) {
             Some(scenario) if allowed.has(scenario) => {}
             _ => {
-                let text = format!("`{directory}` is no scenario of {benchmark} on this system");
+                let text = format!("`{directory}` is not a scenario of {benchmark} on this system");
                 findings.error(rules::SCENARIOS, &path, text, "remove it");
             }
         }

@@ -42,7 +42,7 @@ impl fmt::Display for Reason {
         match self {
             Self::All => write!(
                 f,
-                "none is as expected: look for another model, other preprocessing or another data type before anything else"
+                "none is as expected: first look for another model, other preprocessing or another data type"
             ),
             Self::Shifted { by } => write!(
                 f,
@@ -50,7 +50,7 @@ impl fmt::Display for Reason {
             ),
             Self::OfOtherSamples { count } => write!(
                 f,
-                "{count} are whole responses of other samples: responses were given to the wrong queries"
+                "{count} are complete responses of other samples: responses were sent for the wrong queries"
             ),
             Self::AuditDisagrees { count } => write!(
                 f,

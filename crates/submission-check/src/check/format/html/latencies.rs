@@ -23,8 +23,7 @@ pub(super) fn table(page: &mut String, facts: &[Facts]) {
     }
     page.push_str(
         "<h2>Latencies of the performance runs</h2>\n<p><small>In milliseconds; of queries in MultiStream, of samples \
-         elsewhere. The bar goes from the least to the 99th percentile, the line on to the greatest, all on one \
-         logarithmic scale.</small></p>\n<div class=scroll><table>\n<tr><th>Benchmark<th>Scenario",
+         elsewhere. The bar spans the minimum to the 99th percentile, the line continues to the maximum; all on one logarithmic scale.</small></p>\n<div class=scroll><table>\n<tr><th>Benchmark<th>Scenario",
     );
     // Writing to a String cannot fail, here and below.
     for name in columns() {

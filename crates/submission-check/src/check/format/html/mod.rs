@@ -23,7 +23,7 @@ const STYLE: &str = include_str!("style.css");
 #[must_use]
 pub fn strict_html(report: &Report, round: &str) -> String {
     let passes = report.passes();
-    let title = if passes { "in order" } else { "not in order" };
+    let title = if passes { "passes" } else { "does not pass" };
     let mut page = begun(
         &format!("Submission to {round}: {title}"),
         passes,
@@ -53,7 +53,7 @@ pub fn official_html(official: &Official, round: &str) -> String {
         official.verdict == Verdict::Accept,
         &rows,
         &found,
-        "What the official checker accepts, with its gaps. The strict check says more.",
+        "These are the official checker's verdicts, including what it overlooks. The strict check reports more.",
     );
     results(&mut page, &rows, &[], &found);
     findings::groups(&mut page, &found);
@@ -78,7 +78,7 @@ fn begun(title: &str, passes: bool, rows: &[ResultRow], found: &[Finding], how: 
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
-         <header class=\"{class}\"><h1>{title}</h1>\n<p>{accepted} of {} results in order · \
+         <header class=\"{class}\"><h1>{title}</h1>\n<p>{accepted} of {} results pass · \
          {} · {} · {}</p>\n\
          <p><small>{how}</small></p></header>\n",
         measured.count(),
@@ -106,7 +106,7 @@ fn results(page: &mut String, rows: &[ResultRow], facts: &[Facts], found: &[Find
         let _ = writeln!(
             page,
             "<h3>{} <small>{} · {}</small></h3>\n<div class=scroll><table>\n<tr><th>Benchmark<th>Scenario\
-             <th class=n>Result<th>Unit{}<th>Accuracy<th class=n>Queries<th>LoadGen<th>In order",
+             <th class=n>Result<th>Unit{}<th>Accuracy<th class=n>Queries<th>LoadGen<th>Passes",
             escaped(system),
             escaped(submitter),
             escaped(division),

@@ -110,7 +110,7 @@ pub(super) fn unmatched(context: &Context<'_>, home: &str) -> Result<Vec<(String
     }
     let tree = context.tree;
     let results = tree.directories(&format!("{home}/results")).unwrap_or_default();
-    let no_directory = |path: &str| format!("{path} is no directory");
+    let no_directory = |path: &str| format!("{path} is not a directory");
     let mut faults = Vec::new();
     let path = format!("{home}/measurements");
     for name in tree.directories(&path).ok_or_else(|| no_directory(&path))? {

@@ -320,7 +320,7 @@ impl Judge<'_> {
         };
         let Some(inferred) = result::inferred(log, scenario, to)? else {
             if to == SubmittedScenario::Interactive && scenario != Scenario::Server {
-                self.fault(true, format!("{to} is no run of {scenario}"));
+                self.fault(true, format!("{to} is not a run of {scenario}"));
             }
             // The monolith accepts the log of any other scenario with that scenario's value.
             return Ok((Number::Float(result), false));

@@ -54,7 +54,7 @@ pub(super) fn check(
     };
     let lower = |key: &str| match json.get(key) {
         Some(Value::String(text)) => Ok(text.to_lowercase()),
-        _ => Err(Crash(format!("{path}: {key} is no text"))),
+        _ => Err(Crash(format!("{path}: {key} is not text"))),
     };
     let status = lower("status")?;
     if !STATUSES.contains(&status.as_str()) {

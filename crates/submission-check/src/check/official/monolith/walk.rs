@@ -70,7 +70,7 @@ pub(super) fn walk(context: &Context<'_>) -> Walk {
     for division in context.tree.directories("").unwrap_or_default() {
         if !["closed", "open", "network"].contains(&division) {
             if ![".git", ".github", "assets"].contains(&division) {
-                walk.note(division, "is no division".to_owned(), false);
+                walk.note(division, "is not a division".to_owned(), false);
             }
             continue;
         }
@@ -131,7 +131,9 @@ impl Walk {
             self.fail(&results, &home, fault);
         }
         let Some(systems) = context.tree.directories(&results) else {
-            return self.steps.push(Step::Crash(format!("{results} is no directory")));
+            return self
+                .steps
+                .push(Step::Crash(format!("{results} is not a directory")));
         };
         for system in systems {
             self.system(context, (division, submitter, system), &own);
@@ -170,7 +172,11 @@ impl Walk {
         let benchmark = rules.model_of(model, own).to_owned();
         let closed = division != "open";
         if closed && !rules.knows(&benchmark) {
-            return self.fail(&path, &path, format!("{benchmark} is no benchmark of this round"));
+            return self.fail(
+                &path,
+                &path,
+                format!("{benchmark} is not a benchmark of this round"),
+            );
         }
         let allowed = rules
             .benchmarks
@@ -178,7 +184,7 @@ impl Walk {
             .and_then(|rules| rules.scenarios(&description.kind));
         let Some(allowed) = allowed else {
             let kind = &description.kind;
-            let text = format!("{benchmark} is no benchmark of this round for a system of type {kind}");
+            let text = format!("{benchmark} is not a benchmark of this round for a system of type {kind}");
             return self.fail(&path, &path, text);
         };
         let scenarios = context.tree.directories(&path).unwrap_or_default();

@@ -97,7 +97,7 @@ fn extra_files(context: &Context<'_>, rules: &BenchmarkRules, directory: &str, f
         let there = |name: &str| found.iter().any(|file| file.split('.').next() == Some(name));
         let missing = names.iter().filter(|name| !there(name)).count();
         if missing > 0 {
-            faults.push((path, format!("{missing} of the files asked for are missing")));
+            faults.push((path, format!("{missing} of the required files are missing")));
         }
     }
 }

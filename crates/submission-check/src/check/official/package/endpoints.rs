@@ -171,7 +171,7 @@ pub(super) fn accuracy(
         match score_of(score, &bound.metric) {
             Some(value) if value >= bound.value() => {}
             Some(value) => faults.push((path.to_owned(), format!("accuracy is not met: {value}"))),
-            None => faults.push((path.to_owned(), "the score is no number".to_owned())),
+            None => faults.push((path.to_owned(), "the score is not a number".to_owned())),
         }
     }
     dumped(score)

@@ -19,7 +19,7 @@ pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) 
     let names = context
         .tree
         .files(&directory)
-        .ok_or_else(|| format!("{directory} is no directory"))?;
+        .ok_or_else(|| format!("{directory} is not a directory"))?;
     let name = names
         .into_iter()
         .find(|name| name.starts_with(&place.system) && name.ends_with(".json"));

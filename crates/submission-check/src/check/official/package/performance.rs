@@ -183,7 +183,7 @@ pub(super) fn duration(run: Run<'_>) -> Check {
 
 pub(super) fn network(run: Run<'_>) -> Check {
     let network =
-        system::network(&run.job.description).ok_or_else(|| Raised::new("is_network is no text"))?;
+        system::network(&run.job.description).ok_or_else(|| Raised::new("is_network is not text"))?;
     if let Some(wrong) = system::wrong_network(network, &run.job.place.division) {
         return Ok(Some(wrong));
     }
@@ -197,7 +197,7 @@ pub(super) fn network(run: Run<'_>) -> Check {
 pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
     let Some(to) = run.scenario else {
         return Ok(Some(format!(
-            "{} is no scenario to infer for",
+            "{} is not a scenario to infer for",
             run.job.place.scenario
         )));
     };

@@ -126,7 +126,7 @@ fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Load
 
 fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
     let Some(rules) = context.round.submission.benchmarks.get(&loaded.job.benchmark) else {
-        let text = format!("{} is no benchmark of this round", loaded.job.benchmark);
+        let text = format!("{} is not a benchmark of this round", loaded.job.benchmark);
         let path = loaded.results.clone();
         outcome.notes.push(Note {
             path,
@@ -223,7 +223,7 @@ fn row(
     let json = &job.description;
     for key in ["number_of_nodes", "accelerators_per_node"] {
         if integer(json.get(key)).is_none() {
-            return Err(format!("{key} of system {} is no whole number", job.place.system));
+            return Err(format!("{key} of system {} is not an integer", job.place.system));
         }
     }
     let scenario = loaded

@@ -61,7 +61,7 @@ pub(super) fn network(loaded_json: &serde_json::Map<String, Value>) -> Option<bo
 
 fn network_fault(loaded: &Loaded<'_>) -> Option<String> {
     let Some(network) = network(&loaded.job.description) else {
-        return Some("is_network is no text".to_owned());
+        return Some("is_network is not text".to_owned());
     };
     wrong_network(network, &loaded.job.place.division)
 }

@@ -63,7 +63,7 @@ impl Walk {
         let systems = context
             .tree
             .directories(&results)
-            .ok_or_else(|| format!("{results} is no directory"))?;
+            .ok_or_else(|| format!("{results} is not a directory"))?;
         for system in systems {
             self.system(context, (division, submitter, system), &own)?;
         }
@@ -139,7 +139,7 @@ fn set_fault(
         .iter()
         .zip(&present)
         .filter(|(_, scenario)| !scenario.is_some_and(|scenario| required_scenarios.has(scenario)))
-        .map(|(directory, _)| format!("{directory} is not asked for"));
+        .map(|(directory, _)| format!("{directory} is not expected"));
     let online = there(SubmittedScenario::Server) || there(SubmittedScenario::Interactive);
     let neither = (required_scenarios.server_or_interactive() && !online)
         .then(|| "one of Server and Interactive is missing".to_owned());

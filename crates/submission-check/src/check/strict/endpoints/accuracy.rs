@@ -27,7 +27,7 @@ impl Judge<'_> {
     /// Checks that the score is present, complete, over the whole data set and within the accuracy targets.
     pub(super) fn accuracy(&self, findings: &mut Findings) {
         let path = &self.documents.accuracy.path;
-        let fix = "run accuracy over the whole data set, and put its document there";
+        let fix = "run accuracy over the complete data set, and put its document there";
         for entry in &self.logs.scores {
             if entry.get("complete") == Some(&Value::Bool(false)) {
                 let text = format!("the score of {} is not complete", name_of(entry));
@@ -108,7 +108,7 @@ impl Judge<'_> {
         let close = (stated - mean).abs() <= SLACK;
         if !close {
             let text = format!("average_accuracy is {stated}, the scores make {mean}");
-            let fix = "put the harness's own document there";
+            let fix = "put the harness's document there";
             findings.error(rules::ENDPOINTS_FIGURES, &self.documents.accuracy.path, text, fix);
         }
     }

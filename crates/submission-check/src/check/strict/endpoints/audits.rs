@@ -48,7 +48,7 @@ impl Judge<'_> {
         {
             let found = mean.map_or_else(|| "missing".to_owned(), shown);
             let text =
-                format!("{test}: the mean of output tokens is {found}, it must lie from {low} to {high}");
+                format!("{test}: the mean of output tokens is {found}, but must be from {low} to {high}");
             let fix = "see that answers are neither cut nor padded";
             findings.error(rules::TESTS, &self.documents.summary.path, text, fix);
         }

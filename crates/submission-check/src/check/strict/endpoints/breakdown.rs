@@ -8,7 +8,7 @@ use crate::check::{finding::Findings, rules};
 
 /// The tolerance for percentages with two decimal places.
 const TWO_PLACES: f64 = 0.006;
-const FIX: &str = "put the harness's own document of the accuracy run there";
+const FIX: &str = "put the harness's document of the accuracy run there";
 
 impl Judge<'_> {
     /// Checks the breakdown of the accuracy data set's score, and the bound of its normalized score.
@@ -87,7 +87,7 @@ impl Breakdown<'_> {
         match (made - score).abs() <= TWO_PLACES && (0.0..=samples).contains(&correct) {
             true => Ok(correct),
             false => Err(format!(
-                "{score} % of the {samples} samples of {subset} are not a whole number"
+                "{score} % of the {samples} samples of {subset} is not an integer"
             )),
         }
     }

@@ -15,7 +15,7 @@ const CLOCK: f64 = 0.99;
 /// The share of responses cut at the limit of tokens from which the model's reasoning was probably left on.
 const MANY_CUT: f64 = 0.05;
 const NANOSECONDS: f64 = 1e9;
-const FIX: &str = "put the harness's own documents of one complete run there";
+const FIX: &str = "put the harness's documents of one complete run there";
 
 impl Judge<'_> {
     fn summary(&self, path: &str) -> Option<f64> {

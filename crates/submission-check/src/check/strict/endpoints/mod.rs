@@ -62,7 +62,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     layout(case, findings);
     for document in [&documents.summary, &documents.accuracy, &documents.config] {
         for fault in document.fault.iter().chain(&document.repeated) {
-            let fix = "add the harness's own document of this run";
+            let fix = "add the harness's document of this run";
             findings.error(rules::ENDPOINTS, &document.path, fault.as_str(), fix);
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     let logs = match documents.logs(Some(endpoints)) {
         Ok(logs) => logs,
         Err(text) => {
-            let fix = "put the harness's own documents there: the official checker ends here";
+            let fix = "put the harness's documents there: the official checker stops here";
             findings.error(rules::ENDPOINTS, case.results, text, fix);
             return None;
         }

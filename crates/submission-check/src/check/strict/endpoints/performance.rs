@@ -137,7 +137,7 @@ impl Judge<'_> {
             if !log.number(key).is_some_and(|found| found <= limit as f64) {
                 let found = log.value(key).map_or_else(|| "missing".to_owned(), shown);
                 let text = format!("{key} is {found}, at most {limit} is allowed");
-                let fix = "ask for fewer queries per second";
+                let fix = "request fewer queries per second";
                 findings.error(rules::LATENCY, &self.documents.summary.path, text, fix);
             }
         }

@@ -9,7 +9,7 @@ use crate::check::{finding::Findings, rules};
 const SLACK: f64 = 1e-6;
 /// The allowed deviation of a percentile's rank. The harness rounds ranks down.
 const RANKS: f64 = 2.0;
-const FIX: &str = "put the harness's own document of the run there";
+const FIX: &str = "put the harness's document of the run there";
 
 /// The values of a run that have statistics.
 const VALUES: [&str; 5] = [

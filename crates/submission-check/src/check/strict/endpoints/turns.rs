@@ -14,7 +14,7 @@ use crate::check::{
 
 /// The tolerance for scores with four decimal places.
 const FOUR_PLACES: f64 = 0.00006;
-const FIX: &str = "put the harness's own scores.json of the run there";
+const FIX: &str = "put the harness's scores.json of the run there";
 
 impl Judge<'_> {
     /// Checks the scores of the performance run's responses.

@@ -118,7 +118,7 @@ fn check_series(
         && !is_mean(mean, count.into(), (least, most))
     {
         let text = format!(
-            "{} is {mean}, by the percentiles it lies between {} and {}",
+            "{} is {mean}, but by the percentiles it is between {} and {}",
             series.mean,
             least / i128::from(count),
             most / i128::from(count)

@@ -199,8 +199,7 @@ impl Time<'_, '_> {
         let zone = (earliest / ZONE_STEP).ceil() * ZONE_STEP;
         if zone > latest || latest < ZONES.0 || earliest > ZONES.1 {
             let text = format!(
-                "power_begin is {:.0} s after test_datetime, but for the time zone: by the log's own clock the run began \
-                 {:.0} s after the log at most",
+                "power_begin is {:.0} s after test_datetime, apart from the time zone: by the log's clock the run began at most {:.0} s after the log",
                 (begin - started).rem_euclid(ZONE_STEP),
                 written - seconds
             );

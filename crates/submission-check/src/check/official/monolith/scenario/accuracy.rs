@@ -152,7 +152,7 @@ impl Judge<'_> {
             if !missing.is_empty() {
                 self.note(
                     &path,
-                    format!("{} of the files asked for are missing", missing.len()),
+                    format!("{} of the required files are missing", missing.len()),
                     true,
                 );
                 *valid = false;

@@ -34,7 +34,7 @@ impl Judge<'_> {
             };
             if !text {
                 return Err(Crash(format!(
-                    "{key} of system {} is no text",
+                    "{key} of system {} is not text",
                     self.job.place.system
                 )));
             }

@@ -6,6 +6,8 @@
 //! engine does not read sample data, and does not model memory or heat.
 
 mod model;
+mod modelled_board;
+mod settings;
 
 use std::{
     num::NonZeroU64,
@@ -14,11 +16,12 @@ use std::{
 };
 
 use regatta_schedule::board_simulator::BoardSimulator;
-use regatta_types::documents::EngineKind;
+use regatta_types::{Scenario, documents::EngineKind};
 
-pub use self::model::SimModel;
+pub use self::{model::SimModel, settings::UnknownBoard};
 use super::{
-    Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded, null::answer_with_indices,
+    Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
+    Loaded, null::answer_with_indices,
 };
 
 /// The modelled chip in real time. Streams that share a unit submit their batches one after the other.
@@ -39,32 +42,67 @@ struct Sim {
     max_batch: usize,
 }
 
-/// Returns one `sim` engine per stream, distributed over the units. Cannot fail, because nothing is read.
-pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
-    let model = request.sim;
-    let largest = request.batch_sizes.iter().copied().fold(1, usize::max);
-    let accelerator = Arc::new(Accelerator {
-        begun: Instant::now(),
-        spin: model.spin,
-        chip: Mutex::new(BoardSimulator::new(model.board.clone(), model.seed)),
-        changed: Condvar::new(),
-    });
-    let engines = model.streams().cycle().take(request.streams).map(|unit| {
-        Box::new(Sim {
-            accelerator: Arc::clone(&accelerator),
-            unit,
-            unit_name: model.board.units[unit].name.clone(),
-            max_batch: largest.min(model.board.units[unit].batch),
-        }) as Box<dyn Engine>
-    });
-    Loaded {
-        description: Description {
-            kind: EngineKind::Sim,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            runs_on: model.to_string(),
-        },
-        engines: engines.collect(),
-        shared: None,
+/// The `sim` engine with the settings of a run.
+pub(super) struct SimBackend {
+    model: SimModel,
+    plan: EnginePlan,
+}
+
+impl EngineBackend for SimBackend {
+    fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
+        let model =
+            SimModel::of(request.settings).map_err(|unknown| EngineError::Settings(unknown.into()))?;
+        let units = model.board.units.len();
+        let of_threads = EnginePlan::of_threads(request);
+        let plan = EnginePlan {
+            streams: match (request.settings.inference_streams, request.scenario) {
+                (Some(_), _) | (_, Scenario::SingleStream) => of_threads.streams,
+                // A query has no successor for a second stream of the same unit.
+                (None, Scenario::MultiStream) => units,
+                (None, Scenario::Server | Scenario::Offline) => model.streams().count(),
+            },
+            units,
+            offline_batch: model.published_batch(),
+            ..of_threads
+        };
+        Ok(Self { model, plan })
+    }
+
+    fn kind(&self) -> EngineKind {
+        EngineKind::Sim
+    }
+
+    fn plan(&self) -> EnginePlan {
+        self.plan
+    }
+
+    /// Returns one engine per stream, distributed over the units. Cannot fail, because nothing is read.
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+        let model = &self.model;
+        let largest = request.batch_sizes.iter().copied().fold(1, usize::max);
+        let accelerator = Arc::new(Accelerator {
+            begun: Instant::now(),
+            spin: model.spin,
+            chip: Mutex::new(BoardSimulator::new(model.board.clone(), model.seed)),
+            changed: Condvar::new(),
+        });
+        let engines = model.streams().cycle().take(request.streams).map(|unit| {
+            Box::new(Sim {
+                accelerator: Arc::clone(&accelerator),
+                unit,
+                unit_name: model.board.units[unit].name.clone(),
+                max_batch: largest.min(model.board.units[unit].batch),
+            }) as Box<dyn Engine>
+        });
+        Ok(Loaded {
+            description: Description {
+                kind: EngineKind::Sim,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                runs_on: model.to_string(),
+            },
+            engines: engines.collect(),
+            shared: None,
+        })
     }
 }
 
@@ -149,7 +187,6 @@ fn spin_until(ready: Instant) {
 mod tests {
     use std::thread;
 
-    use regatta_loadgen::sut::{QuerySample, ResponseId};
     use regatta_schedule::{board_model::BoardModel, policy::FirstFree, virtual_time};
 
     use super::*;
@@ -163,12 +200,8 @@ mod tests {
             chip: Mutex::new(BoardSimulator::new(board.clone(), 0)),
             changed: Condvar::new(),
         });
-        let sample = QuerySample {
-            id: ResponseId(1),
-            index: 0,
-        };
         let batch = Batch {
-            samples: &[sample],
+            samples: &[0],
             input: Input::Absent,
         };
         thread::scope(|scope| {

@@ -75,9 +75,8 @@ fn looped(times: &ServiceTimes, batch: usize, loops: usize) -> Option<ServiceTim
 
 #[cfg(test)]
 mod tests {
-    use regatta_engines::sim::SimModel;
-
     use super::*;
+    use crate::sim::SimModel;
 
     fn orin() -> BoardModel {
         SimModel::board_named("agx-orin.resnet50").unwrap()
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_changes_nothing() {
+    fn default_settings_leave_the_modelled_board_unchanged() {
         assert_eq!(configured(&orin(), &EngineSettings::default()), orin());
     }
 

@@ -20,7 +20,8 @@ use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
 use self::model::Plan;
 use super::{
-    Answers, Batch, Description, DetectionDecoder, Engine, EngineError, LoadRequest, Loaded, SequenceBuckets,
+    Answers, Batch, Description, DetectionDecoder, Engine, EngineBackend, EngineError, EnginePlan,
+    EngineRequest, LoadRequest, Loaded, SequenceBuckets,
     numbers::{largest, widen},
 };
 use crate::panics::panic_text;
@@ -28,8 +29,32 @@ use crate::panics::panic_text;
 /// The version of tract in this build. A test compares it with the lock file.
 const TRACT_VERSION: &str = "0.23.9";
 
+/// The `tract` engine with the settings of a run.
+pub(super) struct TractBackend {
+    plan: EnginePlan,
+}
+
+impl EngineBackend for TractBackend {
+    fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
+        let plan = EnginePlan::of_threads(request);
+        Ok(Self { plan })
+    }
+
+    fn kind(&self) -> EngineKind {
+        EngineKind::Tract
+    }
+
+    fn plan(&self) -> EnginePlan {
+        self.plan
+    }
+
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+        load(request)
+    }
+}
+
 /// Loads the model once, and creates an engine with its plans for each stream.
-pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     // tract uses assertions for many checks. An unusual model must not end the process.
     let plans = catch_unwind(AssertUnwindSafe(|| model::plans(request))).unwrap_or_else(|panic| {
         Err(model::refused(
@@ -176,18 +201,18 @@ impl Engine for Tract {
         let outputs = state.run(batch)?;
         let rows = state.batch_size;
         if let Some(decoder) = &mut self.decoder {
-            for (place, sample) in batch.samples.iter().enumerate() {
+            for (place, &sample) in batch.samples.iter().enumerate() {
                 let row = |output: usize| row_of(&outputs[output], rows, place);
-                decoder.push(sample.index, row, answers);
+                decoder.push(sample, row, answers);
             }
             return Ok(());
         }
         if self.sequences.are_several() {
-            for (place, sample) in batch.samples.iter().enumerate() {
+            for (place, &sample) in batch.samples.iter().enumerate() {
                 let rows = outputs
                     .iter()
                     .map(|output| (row_of(output, rows, place), output.datum_type().size_of()));
-                let tokens = self.sequences.tokens(sample.index, self.full);
+                let tokens = self.sequences.tokens(sample, self.full);
                 answers.push_stacked_sequence(rows, tokens, self.full);
             }
             return Ok(());
@@ -268,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_stated_version_is_the_one_in_the_lock_file() {
-        let lock = include_str!("../../../Cargo.lock");
+        let lock = include_str!("../../../../Cargo.lock");
         let entry = format!("name = \"tract-onnx\"\nversion = \"{TRACT_VERSION}\"");
         assert!(lock.contains(&entry), "tract has been updated: set TRACT_VERSION");
     }

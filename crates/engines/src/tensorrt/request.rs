@@ -1,71 +1,27 @@
-//! The request of a run to TensorRT, and the location of NVIDIA's libraries.
+//! The request of a run to TensorRT: units, streams, and the engines that suit it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use regatta_config::engine_settings::GpuSelection;
-use regatta_cuda::{Driver, WaitMode};
-use regatta_tensorrt::{
-    ElementType, EngineManifest, InstalledTensorRt, Precision, ShimDirectories, TensorRt,
-};
+use regatta_cuda::WaitMode;
+use regatta_tensorrt::{ElementType, EngineManifest, Precision};
 use regatta_types::layout::Layout;
 
-use super::{calibration::has_scales, gpus};
-use crate::EngineError;
+use super::{gpus, installation::Installation};
+use crate::{EngineError, LoadRequest};
 
 /// Shift between bytes and MiB, the unit of `engine build` for workspaces.
 const MIB: u32 = 20;
 
-/// The location of NVIDIA's libraries. `None` is the system's default.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installation {
-    /// The file of the CUDA driver.
-    pub cuda: Option<PathBuf>,
-    /// TensorRT's directory.
-    pub tensorrt: Option<PathBuf>,
-    /// The directories of the shims.
-    pub shims: ShimDirectories,
-}
-
-impl Installation {
-    /// Returns the locations from the environment.
-    pub fn of_this_machine() -> Self {
-        Self {
-            cuda: None,
-            tensorrt: None,
-            shims: ShimDirectories::from_environment(),
-        }
-    }
-
-    /// Opens CUDA.
-    ///
-    /// # Errors
-    /// [`EngineError::Unavailable`] with what is missing.
-    pub(super) fn driver(&self) -> Result<Driver, EngineError> {
-        let driver = match &self.cuda {
-            None => Driver::open(),
-            Some(file) => Driver::open_file(file),
-        };
-        driver.map_err(EngineError::tensorrt_unavailable)
-    }
-
-    /// Opens TensorRT.
-    ///
-    /// # Errors
-    /// [`EngineError::Unavailable`] with what is missing.
-    pub(super) fn tensorrt(&self) -> Result<TensorRt, EngineError> {
-        let installed =
-            InstalledTensorRt::find(self.tensorrt.as_deref()).map_err(EngineError::tensorrt_unavailable)?;
-        TensorRt::open(&installed, &self.shims).map_err(EngineError::tensorrt_unavailable)
-    }
-}
-
 /// The request of a run to TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineRequest {
+pub struct TensorRtRequest {
     /// The location of NVIDIA's libraries.
     pub installation: Installation,
     /// The directory of built engines.
     pub cache: PathBuf,
+    /// Whether an engine that is missing may be built.
+    pub builds_missing: bool,
     /// Libraries with plug-ins that the engines need.
     pub plugins: Vec<PathBuf>,
     /// Precision that the engines were built with. `None` accepts any.
@@ -96,6 +52,15 @@ pub struct EngineRequest {
     pub direct_host_access: Option<bool>,
     /// How a thread waits for its unit.
     pub wait: WaitMode,
+}
+
+/// A request to load engines on the units of a machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TensorRtLoad<'a> {
+    /// The model and how it is served.
+    pub(super) load: &'a LoadRequest<'a>,
+    /// The units.
+    pub(super) tensorrt: &'a TensorRtRequest,
 }
 
 /// Whether to use CUDA graphs.
@@ -129,7 +94,7 @@ pub(super) enum Unit {
     Dla(u32),
 }
 
-impl EngineRequest {
+impl TensorRtRequest {
     /// Returns the request with GPU numbers instead of "all". Queries CUDA only if no GPU was named.
     ///
     /// # Errors
@@ -151,27 +116,6 @@ impl EngineRequest {
     pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
         let requested = self.workspace_bytes;
         requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
-    }
-
-    /// Returns the flags of `engine build` for plug-in libraries and the requested calibration, each with its path.
-    pub(super) fn file_flags(&self) -> Vec<[String; 2]> {
-        let flag = |flag: &str, path: &Path| [flag.to_owned(), path.display().to_string()];
-        let plugins = self.plugins.iter().map(|path| flag("--plugins", path));
-        let calibration = self.calibration.as_deref().map(|path| {
-            let name = if has_scales(path) {
-                "--calibration-cache"
-            } else {
-                "--calibration-samples"
-            };
-            flag(name, path)
-        });
-        plugins.chain(calibration).collect()
-    }
-
-    /// Returns the flag of `engine build` for the requested workspace.
-    pub(super) fn workspace_flag(&self) -> String {
-        let requested = self.workspace_bytes;
-        requested.map_or_else(String::new, |bytes| format!(" --workspace {}", bytes >> MIB))
     }
 
     /// Returns the units, GPUs first.

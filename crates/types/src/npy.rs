@@ -1,6 +1,8 @@
-//! The header of a `.npy` file: element type, order and shape, by NEP 1 and `numpy.lib.format` (versions 1.0 to 3.0).
-//! This is our own code, because a crate for it brings a large parser of Python literals. It only reads the dictionary
-//! that numpy writes. Callers check the type.
+//! The header of a `.npy` file: element type, order and shape, by NEP 1 and `numpy.lib.format`. Versions 1.0 to 3.0 are read, and 1.0 is
+//! written with the exact bytes of `numpy.save`, so that `cmp` compares samples with those of the reference implementations.
+//!
+//! This is our own code, because a crate for it brings a large parser of Python literals to the board, and writes a shape as `(1, 8, 8, )`. It
+//! only reads the dictionary that numpy writes. Callers check the type and read the data.
 
 use std::{
     fmt,
@@ -9,6 +11,12 @@ use std::{
 
 /// Longest header in bytes. numpy since 1.24 has the same limit (`max_header_size`).
 const MAX: u32 = 10_000;
+/// The beginning of a file of version 1.0.
+const BEGIN: &[u8] = b"\x93NUMPY\x01\x00";
+/// The alignment of the data in the file.
+const ALIGNMENT: usize = 64;
+/// The digits for which numpy reserves space in the first dimension.
+const GROWTH_DIGITS: usize = 21;
 
 /// Why a file has no valid `.npy` header.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +51,7 @@ pub struct NpyHeader {
 
 impl NpyHeader {
     /// Returns the header of an array in C order with the numpy type `dtype`.
+    #[must_use]
     pub fn in_c_order(dtype: &str, shape: impl IntoIterator<Item = usize>) -> Self {
         Self {
             descr: format!("'{dtype}'"),
@@ -51,7 +60,34 @@ impl NpyHeader {
         }
     }
 
+    /// Returns the bytes in front of the data, as numpy writes them. In Fortran order, numpy reserves the space in the last dimension; this
+    /// is for arrays in C order.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let dims: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+        let last = if dims.len() == 1 { "," } else { "" };
+        let order = if self.fortran_order { "True" } else { "False" };
+        let mut text = format!(
+            "{{'descr': {}, 'fortran_order': {order}, 'shape': ({}{last}), }}",
+            self.descr,
+            dims.join(", ")
+        );
+        if let Some(first) = dims.first() {
+            text.push_str(&" ".repeat(GROWTH_DIGITS.saturating_sub(first.len())));
+        }
+        let before = BEGIN.len() + size_of::<u16>();
+        let padding = ALIGNMENT - (before + text.len() + 1) % ALIGNMENT;
+        text.push_str(&" ".repeat(padding % ALIGNMENT));
+        text.push('\n');
+        let mut bytes = BEGIN.to_vec();
+        // A header only exceeds 64 KiB with thousands of dimensions.
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes
+    }
+
     /// Returns whether the elements have the numpy type `dtype`.
+    #[must_use]
     pub fn is_of(&self, dtype: &str) -> bool {
         let name = self
             .descr
@@ -181,11 +217,56 @@ fn dimensions(value: &str) -> Option<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use npyz::{DType, Order};
     use proptest::prelude::*;
-    use regatta_test_support::fixture::npy;
 
-    use super::*;
+    /// Returns the bytes of a file.
+    fn npy(dtype: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
+        let header = NpyHeader::in_c_order(dtype, shape.iter().copied());
+        [header.to_bytes(), data.to_vec()].concat()
+    }
+
+    #[test]
+    fn headers_are_those_of_numpy_2() {
+        // The length and text of the header of numpy.save for numpy.zeros(shape, "<f4").
+        let expected = [
+            (vec![1, 8, 8], 128, "(1, 8, 8), }"),
+            (vec![5], 128, "(5,), }"),
+            (vec![3, 224, 224], 128, "(3, 224, 224), }"),
+            (vec![], 128, "(), }"),
+            (
+                vec![1; 20],
+                192,
+                "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), }",
+            ),
+        ];
+        for (shape, length, text) in expected {
+            let bytes = npy("<f4", &shape, &[]);
+            assert_eq!(bytes.len(), length, "{shape:?}");
+            let written = String::from_utf8_lossy(&bytes[10..]).into_owned();
+            assert_eq!(
+                written.trim_end(),
+                format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {text}")
+            );
+            assert!(
+                written.ends_with(" \n") && usize::from(bytes[8]) == length - 10,
+                "{shape:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn npyz_reads_what_is_written() {
+        let data: Vec<u8> = [0.0_f32, 0.5, -1.0, 2.5]
+            .into_iter()
+            .flat_map(f32::to_le_bytes)
+            .collect();
+        let bytes = npy("<f4", &[1, 2, 2], &data);
+        let npy = npyz::NpyFile::new(&bytes[..]).unwrap();
+        assert_eq!((npy.shape(), npy.order()), (&[1, 2, 2][..], Order::C));
+        assert_eq!(npy.into_vec::<f32>().unwrap(), [0.0, 0.5, -1.0, 2.5]);
+    }
 
     /// Returns a file of version 1.0 with this header.
     fn file(head: &str) -> Vec<u8> {
@@ -213,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_the_head_is_left_to_the_reader() {
+    fn reader_is_left_at_the_first_byte_after_the_header() {
         for version in [1, 2, 3] {
             let mut file = npy("<f4", &[2, 3], b"data");
             if version > 1 {
@@ -238,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_head_is_refused() {
+    fn invalid_npy_headers_are_refused() {
         let message = |file: &[u8]| read(file).unwrap_err().to_string();
         assert_eq!(message(b""), "it does not begin with numpy's magic bytes");
         assert_eq!(

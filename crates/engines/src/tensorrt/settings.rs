@@ -5,11 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::engine_settings::{EnginePrecision, EngineSettings};
+use regatta_config::engine_settings::{EngineBuild, EnginePrecision, EngineSettings};
 use regatta_cuda::WaitMode;
-use regatta_engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 use regatta_tensorrt::Precision;
 use regatta_types::{Scenario, benchmark::Model};
+
+use super::{Graphs, Installation, TensorRtRequest, UnitRequest};
+use crate::EngineRequest;
 
 /// Default directory of `engine build`.
 pub const ENGINES: &str = "engines";
@@ -17,12 +19,13 @@ pub const ENGINES: &str = "engines";
 const ALL_DLAS: usize = 2;
 
 /// Returns the request of a run. If the model sees samples in sliding windows, batches are of windows.
-pub(crate) fn engine_request(
-    settings: &EngineSettings,
-    scenario: Scenario,
-    model: &Model,
-    scratch: Option<&Path>,
-) -> EngineRequest {
+pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
+    let &EngineRequest {
+        settings,
+        scenario,
+        model,
+        scratch,
+    } = request;
     let has_windows = model.windows.is_some();
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
@@ -36,9 +39,10 @@ pub(crate) fn engine_request(
     // A calibration without a precision is one of int8 engines.
     let of_calibration = settings.calibration.as_ref().map(|_| EnginePrecision::Int8);
     let precision = settings.precision.or(of_calibration);
-    EngineRequest {
+    TensorRtRequest {
         installation: Installation::of_this_machine(),
         cache: engine_cache(scratch),
+        builds_missing: settings.engine_build != Some(EngineBuild::Never),
         plugins: plugin_libraries(settings, model, scratch),
         precision: precision.map(|precision| match precision {
             EnginePrecision::Fp32 => Precision::AsInNetwork,
@@ -188,8 +192,13 @@ mod tests {
 
     use super::*;
 
-    fn of(settings: EngineSettings, scenario: Scenario) -> EngineRequest {
-        engine_request(&settings, scenario, &Fixture::new().benchmark().model, None)
+    fn of(settings: EngineSettings, scenario: Scenario) -> TensorRtRequest {
+        request(&EngineRequest {
+            settings: &settings,
+            scenario,
+            model: &Fixture::new().benchmark().model,
+            scratch: None,
+        })
     }
 
     #[test]

@@ -1,0 +1,166 @@
+//! The command that builds a missing engine, as a user types it and as the agent runs it. `EngineBuildArgs` parses it.
+
+use std::{fmt, path::Path};
+
+use regatta_engines::{MissingEngine, tensorrt::calibration::has_scales};
+use regatta_tensorrt::Precision;
+
+/// Shift between bytes and MiB, the unit of `--workspace`.
+const MIB: u32 = 20;
+
+/// The arguments of `engine build`, without the program's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BuildCommand(Vec<String>);
+
+impl BuildCommand {
+    /// Returns the command that builds an engine into the cache in which it is missing.
+    pub(crate) fn of(missing: &MissingEngine) -> Self {
+        let mut command = Self(["engine", "build"].map(str::to_owned).to_vec());
+        command.add_path("--onnx", &missing.onnx);
+        command.add("--batch", missing.batch);
+        if missing.profiles > 1 {
+            command.add("--profiles", missing.profiles);
+        }
+        match missing.precision {
+            Precision::AsInNetwork => {}
+            Precision::Fp16 => command.add("--precision", "fp16"),
+            Precision::Int8 => command.add("--precision", "int8"),
+        }
+        for shape in &missing.input_shapes {
+            command.add("--input-shape", shape);
+        }
+        if let Some(element) = missing.input.element {
+            command.add("--input-dtype", element);
+        }
+        if let Some(format) = missing.input.format {
+            command.add("--input-format", format);
+        }
+        if let Some(bytes) = missing.workspace_bytes {
+            command.add("--workspace", bytes >> MIB);
+        }
+        if missing.is_for_dla {
+            command.add("--dla-core", 0);
+        }
+        for library in &missing.plugins {
+            command.add_path("--plugins", library);
+        }
+        if let Some(path) = &missing.calibration {
+            let flag = if has_scales(path) {
+                "--calibration-cache"
+            } else {
+                "--calibration-samples"
+            };
+            command.add_path(flag, path);
+        }
+        command.add_path("--cache", &missing.cache);
+        command
+    }
+
+    fn add(&mut self, flag: &str, value: impl fmt::Display) {
+        self.0.extend([flag.to_owned(), value.to_string()]);
+    }
+
+    fn add_path(&mut self, flag: &str, path: &Path) {
+        self.add(flag, path.display());
+    }
+
+    /// Returns the arguments.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// Formats the command as the user types it.
+impl fmt::Display for BuildCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "regatta-agent {}", self.0.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use clap::Parser as _;
+    use regatta_tensorrt::{ElementType, InputShape, IoFormat};
+    use regatta_types::layout::Layout;
+
+    use super::*;
+    use crate::cli::{Cli, Command, EngineCommand, EnginePrecision};
+
+    /// An engine with everything that a run may need.
+    fn missing() -> MissingEngine {
+        let shape = |name: &str| InputShape {
+            name: Some(name.to_owned()),
+            dims: vec![384],
+        };
+        MissingEngine {
+            onnx: PathBuf::from("scratch/bert.onnx"),
+            cache: PathBuf::from("engines"),
+            is_for_dla: true,
+            batch: 8,
+            profiles: 2,
+            precision: Precision::Int8,
+            input_shapes: vec![shape("input_ids"), shape("input_mask")],
+            input: IoFormat {
+                element: Some(ElementType::Int8),
+                format: Some(Layout::Chw4),
+            },
+            workspace_bytes: Some(64 << MIB),
+            plugins: vec![PathBuf::from("plugins.so")],
+            calibration: Some(PathBuf::from("calibration/bert.cache")),
+        }
+    }
+
+    #[test]
+    fn the_command_line_parses_the_command_of_every_missing_engine() {
+        let missing = missing();
+        let command = BuildCommand::of(&missing);
+        let words = ["regatta-agent"]
+            .into_iter()
+            .chain(command.words().iter().map(String::as_str));
+        let parsed = Cli::try_parse_from(words).unwrap();
+        let Command::Engine(EngineCommand::Build(args)) = parsed.command else {
+            panic!("{command}");
+        };
+        assert_eq!(
+            (&args.onnx, args.batch, args.profiles),
+            (&missing.onnx, 8, missing.profiles as u32)
+        );
+        assert_eq!(
+            (args.precision, args.workspace, args.dla_core),
+            (EnginePrecision::Int8, Some(64), Some(0))
+        );
+        assert_eq!(
+            (args.input_dtype, args.input_format),
+            (missing.input.element, missing.input.format)
+        );
+        assert_eq!(
+            (&args.input_shapes, &args.plugins),
+            (&missing.input_shapes, &missing.plugins)
+        );
+        assert_eq!(
+            (&args.calibration_cache, &args.place.cache),
+            (&missing.calibration, &missing.cache)
+        );
+    }
+
+    #[test]
+    fn what_is_usual_is_not_in_the_command() {
+        let plain = MissingEngine {
+            is_for_dla: false,
+            profiles: 1,
+            precision: Precision::AsInNetwork,
+            input_shapes: Vec::new(),
+            input: IoFormat::default(),
+            workspace_bytes: None,
+            plugins: Vec::new(),
+            calibration: Some(PathBuf::from("samples")),
+            ..missing()
+        };
+        assert_eq!(
+            BuildCommand::of(&plain).to_string(),
+            "regatta-agent engine build --onnx scratch/bert.onnx --batch 8 --calibration-samples samples --cache engines"
+        );
+    }
+}

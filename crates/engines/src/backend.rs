@@ -1,0 +1,108 @@
+//! The interface of an engine to what serves it: the settings of a run become an engine, which says how it is served and loads a model.
+//! [`super::registry`] lists the engines.
+
+use std::path::Path;
+
+use regatta_config::engine_settings::EngineSettings;
+use regatta_types::{Scenario, benchmark::Model, documents::EngineKind};
+
+use super::{EngineBuilder, EngineError, LoadRequest, Loaded, network_loop::NetworkLoop};
+
+/// What a run asks of an engine, before anything is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineRequest<'a> {
+    /// The engine settings of the run.
+    pub settings: &'a EngineSettings,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The benchmark's model.
+    pub model: &'a Model,
+    /// The directory of models and data.
+    pub scratch: Option<&'a Path>,
+}
+
+/// An engine with the settings of a run. Each engine's directory has one.
+pub trait EngineBackend {
+    /// Applies the settings of a run.
+    ///
+    /// # Errors
+    /// [`EngineError::Settings`] when a value is not possible on this machine, or [`EngineError::Unavailable`] with what is missing.
+    fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError>
+    where
+        Self: Sized;
+
+    /// Returns the kind of engine.
+    fn kind(&self) -> EngineKind;
+
+    /// Returns how the engine is served.
+    fn plan(&self) -> EnginePlan;
+
+    /// Builds what a load lacked according to its failure, so that the next load finds it. Returns `false` when nothing can be built: it is
+    /// another failure, the settings forbid builds, or the builder has built it before. Most engines need no build.
+    ///
+    /// # Errors
+    /// [`EngineError::Build`].
+    fn build_if_missing(
+        &self,
+        _failure: &EngineError,
+        _builder: &mut EngineBuilder<'_>,
+    ) -> Result<bool, EngineError> {
+        Ok(false)
+    }
+
+    /// Loads a model of one network.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the model is missing, damaged, or does not match the samples.
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError>;
+
+    /// Loads a model whose networks are computed in a loop. Unless an engine keeps states on its device, they are in host memory.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    fn load_loop(
+        &self,
+        request: &LoadRequest<'_>,
+        network_loop: &NetworkLoop<'_>,
+    ) -> Result<Loaded, EngineError> {
+        network_loop.load_in_host_memory(request, &|network| self.load(network))
+    }
+}
+
+/// How an engine is served in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnginePlan {
+    /// Streams that compute at the same time, at least 1.
+    pub streams: usize,
+    /// Units of the chip that share the samples, at least 1.
+    pub units: usize,
+    /// The largest batch that the user set, in samples.
+    pub requested_batch: Option<usize>,
+    /// The largest batch in Offline if the user set none. `None` leaves the choice to the harness.
+    pub offline_batch: Option<usize>,
+    /// The largest batch of windows, for a model that sees samples in sliding windows.
+    pub window_batch: usize,
+    /// Whether an answer takes less time than to hand a query to another thread.
+    pub answers_at_once: bool,
+}
+
+impl EnginePlan {
+    /// Returns the plan of an engine whose streams are threads on one unit, as the settings say.
+    pub(crate) fn of_threads(request: &EngineRequest<'_>) -> Self {
+        let settings = request.settings;
+        Self {
+            streams: match request.scenario {
+                // One query of one sample at a time: a second stream would be idle.
+                Scenario::SingleStream => 1,
+                Scenario::MultiStream | Scenario::Server | Scenario::Offline => {
+                    settings.inference_streams.unwrap_or(1)
+                }
+            },
+            units: 1,
+            requested_batch: settings.batch_size,
+            offline_batch: None,
+            window_batch: settings.window_batch.unwrap_or(1),
+            answers_at_once: false,
+        }
+    }
+}

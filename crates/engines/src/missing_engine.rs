@@ -1,0 +1,32 @@
+//! An engine of TensorRT that a run needs and that nobody has built yet. How it is built is decided elsewhere.
+
+use std::path::PathBuf;
+
+use regatta_tensorrt::{InputShape, IoFormat, Precision};
+
+/// An engine that must be built before a run can load it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingEngine {
+    /// The network.
+    pub onnx: PathBuf,
+    /// The cache that the run searches.
+    pub cache: PathBuf,
+    /// Whether the engine is for DLA cores. Otherwise it is for GPUs.
+    pub is_for_dla: bool,
+    /// The largest batch.
+    pub batch: usize,
+    /// Optimisation profiles: contexts that run at the same time.
+    pub profiles: usize,
+    /// Data types in which the engine may compute.
+    pub precision: Precision,
+    /// The shapes of inputs that the network may leave dynamic, for each length of sequences.
+    pub input_shapes: Vec<InputShape>,
+    /// Type and layout of the inputs.
+    pub input: IoFormat,
+    /// Bytes of the workspace. `None` is TensorRT's own limit.
+    pub workspace_bytes: Option<u64>,
+    /// Libraries with plug-ins that the network needs.
+    pub plugins: Vec<PathBuf>,
+    /// Scales for int8, or samples to find them with.
+    pub calibration: Option<PathBuf>,
+}

@@ -1,0 +1,74 @@
+//! The `null` engine. It answers immediately with the sample's index, so that a run measures LoadGen and the harness
+//! alone.
+//!
+//! The answer is the index as an unsigned 64-bit little-endian integer. The engine does not read sample data.
+
+use regatta_types::documents::EngineKind;
+
+use super::{
+    Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
+    Loaded,
+};
+
+/// An engine that answers immediately.
+struct Null {
+    max_batch: usize,
+}
+
+/// The `null` engine with the settings of a run.
+pub(super) struct NullBackend {
+    plan: EnginePlan,
+}
+
+impl EngineBackend for NullBackend {
+    fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
+        let plan = EnginePlan {
+            answers_at_once: true,
+            ..EnginePlan::of_threads(request)
+        };
+        Ok(Self { plan })
+    }
+
+    fn kind(&self) -> EngineKind {
+        EngineKind::Null
+    }
+
+    fn plan(&self) -> EnginePlan {
+        self.plan
+    }
+
+    /// Returns one engine per stream. Cannot fail, because nothing is read.
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+        let max_batch = request.batch_sizes.iter().copied().fold(1, usize::max);
+        let description = Description {
+            kind: EngineKind::Null,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            runs_on: "no model (responds at once with the sample index)".to_owned(),
+        };
+        let engine = || Box::new(Null { max_batch }) as Box<dyn Engine>;
+        Ok(Loaded {
+            description,
+            engines: (0..request.streams).map(|_| engine()).collect(),
+            shared: None,
+        })
+    }
+}
+
+impl Engine for Null {
+    fn max_batch(&self) -> usize {
+        self.max_batch
+    }
+
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+        batch.size(self.max_batch)?;
+        answer_with_indices(batch, answers);
+        Ok(())
+    }
+}
+
+/// Answers every sample with its index, as `null` and `sim` do.
+pub(super) fn answer_with_indices(batch: &Batch<'_>, answers: &mut Answers) {
+    for &sample in batch.samples {
+        answers.push(&(sample as u64).to_le_bytes());
+    }
+}

@@ -1,0 +1,24 @@
+//! What a harness is set up for.
+
+use std::path::Path;
+
+use regatta_conf::TestSettings;
+use regatta_config::engine_settings::EngineSettings;
+use regatta_types::{benchmark::Benchmark, documents::EngineKind};
+
+/// What a harness is set up for.
+#[derive(Debug, Clone, Copy)]
+pub struct HarnessRequest<'a> {
+    /// The benchmark.
+    pub benchmark: &'a Benchmark,
+    /// The engine.
+    pub engine: EngineKind,
+    /// The engine settings of the run.
+    pub settings: &'a EngineSettings,
+    /// LoadGen's settings after all conf files.
+    pub test: &'a TestSettings,
+    /// The directory of models and data.
+    pub scratch: Option<&'a Path>,
+    /// Whether the units' service times are measured and kept even if no policy needs them.
+    pub learn: bool,
+}
