@@ -125,6 +125,7 @@ pub(super) fn fails_by_device(end: &RunEnd<'_>) -> bool {
 fn cause_of_request(reason: &str) -> EndCause {
     let of_limits = [
         (end_reason::LIMIT_REACHED, EndCause::Workload),
+        (end_reason::HOPELESS_ACCURACY, EndCause::Workload),
         (end_reason::NOT_STARTED_IN_LIMIT, EndCause::Infrastructure),
         (end_reason::LIMIT_IGNORED, EndCause::Device),
         (end_reason::NOT_SEALED_IN_LIMIT, EndCause::Device),

@@ -17,6 +17,7 @@ use regatta_types::{
 
 use super::{
     accuracy, audit,
+    early_accuracy::EarlyAccuracy,
     evidence::{self, Proven},
     judging_mark::JudgingMark,
     logged::{Logged, in_words, open_log, outcome},
@@ -50,6 +51,7 @@ pub fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<
         store: Store::open(&workspace.database())?,
         retries: RetrySchedule::default(),
         contradictions: BTreeMap::new(),
+        early_accuracy: EarlyAccuracy::default(),
     };
     thread::Builder::new()
         .name("finish".to_owned())
@@ -70,6 +72,7 @@ struct Finisher {
     retries: RetrySchedule<RunId>,
     /// How often each run's files were requested again because they differ from its evidence.
     contradictions: BTreeMap<RunId, u32>,
+    early_accuracy: EarlyAccuracy,
 }
 
 impl Finisher {
@@ -80,6 +83,11 @@ impl Finisher {
             // The daemon stops by itself when the workspace was moved. Until then nothing is written at its former place.
             if self.workspace.expect_in_place().is_err() {
                 continue;
+            }
+            match self.early_accuracy.look(&self.workspace, &self.store, &self.mark) {
+                Ok(true) => notifier.notify(),
+                Ok(false) => {}
+                Err(error) => tracing::error!("early accuracy: {error:#}"),
             }
             match self.store.runs_to_record() {
                 Ok(runs) => self.finish_due(&runs, notifier),

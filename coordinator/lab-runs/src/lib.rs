@@ -21,6 +21,7 @@ mod device_check;
 mod device_judgement;
 mod device_state;
 mod dispatch;
+mod early_accuracy;
 mod estimate;
 mod evidence;
 mod expected_time;

@@ -68,7 +68,7 @@ pub struct Words {
     /// The duration, for example `3s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
-    /// The time of the logs' delivery: `after` or `live`.
+    /// The time of the logs' delivery: `after` or `live`. The default is `after`, and `live` for accuracy runs of many samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// The system whose values apply: a name, a file that ends in `.toml`, or `none`. The default is the device's own.

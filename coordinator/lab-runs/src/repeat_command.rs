@@ -4,6 +4,7 @@
 use regatta_text::quote_for_shell_if_needed;
 use regatta_types::documents::{Delivery, PowerSetting, RunLength, RunTask, celsius};
 
+use super::early_accuracy::usual_delivery;
 use regatta_lab_store::{RunDraft, RunRow};
 
 /// The name of the system file for boards without one of their own.
@@ -90,8 +91,14 @@ pub fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         }
         add("--gate-wait", &format!("{}s", gate.wait_s));
     }
-    if spec.delivery == Delivery::Live {
-        add("--stream", "live");
+    if spec.delivery != usual_delivery(spec.mode, spec.engine.kind, spec.task, &spec.benchmark) {
+        add(
+            "--stream",
+            match spec.delivery {
+                Delivery::After => "after",
+                Delivery::Live => "live",
+            },
+        );
     }
     let length = length(&row.draft);
     for (key, value) in &row.draft.user_settings {

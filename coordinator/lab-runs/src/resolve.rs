@@ -21,6 +21,7 @@ use regatta_types::{
 
 use super::{
     device_state::StateError,
+    early_accuracy::usual_delivery,
     expected_time::least_seconds,
     form::{self, NoForm},
     gate::{GateError, GateWords},
@@ -182,7 +183,8 @@ pub struct ParsedWords<'a> {
     modes: Vec<Mode>,
     scenarios: Vec<Scenario>,
     length: RunLength,
-    delivery: Delivery,
+    /// `None` for the usual one of each mode.
+    delivery: Option<Delivery>,
     gate: Option<GateSpec>,
     limit_s: Option<u64>,
 }
@@ -286,7 +288,9 @@ impl<'a> ParsedWords<'a> {
             },
             loadgen: self.loadgen.clone(),
             length: self.length,
-            delivery: self.delivery,
+            delivery: self
+                .delivery
+                .unwrap_or_else(|| usual_delivery(mode, self.engine, self.words.task, self.benchmark)),
             system: self.system(facts, &requested)?,
             conf: self.words.conf.clone(),
             state,
@@ -430,10 +434,11 @@ fn limit(words: &Words) -> Result<Option<u64>, ResolveError> {
     Ok(limit.map(|limit| limit.millis().div_ceil(1_000)))
 }
 
-fn delivery(words: &Words) -> Result<Delivery, ResolveError> {
+fn delivery(words: &Words) -> Result<Option<Delivery>, ResolveError> {
     match words.stream.as_deref() {
-        None | Some("after") => Ok(Delivery::After),
-        Some("live") => Ok(Delivery::Live),
+        None => Ok(None),
+        Some("after") => Ok(Some(Delivery::After)),
+        Some("live") => Ok(Some(Delivery::Live)),
         Some(other) => Err(ResolveError::Delivery(other.to_owned())),
     }
 }

@@ -9,8 +9,8 @@ use regatta_datasets::{
     annotations::AnnotationError, bundled, speech::SpeechError, squad::SquadError, volumes::VolumeError,
 };
 use regatta_prep::{
-    ImageRequest, PrepError, PrepReport, PublishedError, convert_samples, install_bundled, prepare,
-    prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
+    DamagedImage, ImageRequest, PrepError, PrepReport, PublishedError, convert_samples, install_bundled,
+    prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -20,7 +20,7 @@ use regatta_types::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Context, calibration_list};
+use super::{Context, calibration_list, context::Format};
 use crate::exit::{self, CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
 
@@ -52,6 +52,9 @@ pub(super) struct Args {
     /// Prepare the samples of a calibration list (a name per line) instead, in a separate directory
     #[arg(long, value_name = "LIST", conflicts_with = "verify")]
     calibration: Option<PathBuf>,
+    /// Prepare samples of damaged images too, with the pixels that the benchmark's reference decodes from them
+    #[arg(long, conflicts_with = "verify")]
+    accept_damaged: bool,
     /// Compare the samples with a SHA-256 manifest instead of preparing them
     #[arg(long)]
     verify: bool,
@@ -104,6 +107,29 @@ struct Document<'a> {
     /// `null` for a list of one's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration_list: Option<Option<String>>,
+    /// The damaged images whose samples were made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<DamagedImageEntry>,
+}
+
+/// An image in a document.
+#[derive(Serialize)]
+struct DamagedImageEntry {
+    image: String,
+    reason: String,
+    /// Whether `--accept-damaged` makes its sample.
+    has_sample: bool,
+}
+
+impl DamagedImageEntry {
+    fn list(images: &[DamagedImage]) -> Vec<Self> {
+        let entry = |image: &DamagedImage| Self {
+            image: image.name.clone(),
+            reason: image.fault.to_string(),
+            has_sample: image.fault.has_sample(),
+        };
+        images.iter().map(entry).collect()
+    }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
@@ -138,14 +164,20 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let calibration_list = list
         .map(|list| calibration_list::published_name(benchmark, list))
         .transpose()?;
+    let made = make(args, benchmark, form, &out, &mut progress);
+    bar.finish_and_clear();
     let PrepReport {
         samples,
         unchanged,
         clipped,
+        damaged,
         dir,
         map,
-    } = make(args, benchmark, form, &out, &mut progress)?;
-    bar.finish_and_clear();
+    } = match made {
+        Ok(report) => report,
+        Err(NotMade::Damaged(error)) => return refuse_damaged(error, benchmark, context),
+        Err(NotMade::Failure(failure)) => return Err(failure),
+    };
     let document = Document {
         benchmark: &benchmark.name,
         form: match benchmark.prep {
@@ -158,10 +190,48 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         dir,
         map,
         calibration_list,
+        damaged: DamagedImageEntry::list(&damaged),
     };
     let has_published_scale = args.scale.is_none() && args.calibration_cache.is_none();
     context.print(&document, || text(&document, has_published_scale))?;
     Ok(exit::OK)
+}
+
+/// Why no set of samples was made.
+enum NotMade {
+    Failure(Failure),
+    /// Images are damaged.
+    Damaged(PrepError),
+}
+
+impl From<Failure> for NotMade {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// Lists all damaged images in a JSON document. The message has the first ones.
+fn refuse_damaged(error: PrepError, benchmark: &Benchmark, context: &Context) -> CommandResult {
+    let PrepError::DamagedImages { dir, total, images } = &error else {
+        return Err(failure(error));
+    };
+    let mut hint =
+        "unpack these images again from the published archive, then run the same command".to_owned();
+    if images.iter().any(|image| image.fault.has_sample()) {
+        hint.push_str(
+            "; if the published images themselves are damaged, make samples of those that the reference decodes with --accept-damaged",
+        );
+    }
+    if context.format == Format::Json {
+        let document = json!({
+            "benchmark": benchmark.name,
+            "data": dir,
+            "images": total,
+            "damaged": DamagedImageEntry::list(images),
+        });
+        context.print(&document, String::new)?;
+    }
+    Err(Failure::from(error).hint(hint))
 }
 
 fn progress_bar(context: &Context) -> ProgressBar {
@@ -230,7 +300,7 @@ fn make(
     form: Form,
     out: &Path,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<PrepReport, Failure> {
+) -> Result<PrepReport, NotMade> {
     let quantised = quantised(args, benchmark, form)?;
     if let Some(
         Prep::JpegImages(_)
@@ -241,18 +311,23 @@ fn make(
     ) = &benchmark.prep
     {
         if args.labels.is_some() && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
-            return Err(Failure::misuse("--labels is for benchmarks of images"));
+            return Err(Failure::misuse("--labels is for benchmarks of images").into());
+        }
+        if args.accept_damaged && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
+            return Err(only_images().into());
         }
         return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
     }
     if args.labels.is_some() || args.calibration.is_some() {
-        return Err(Failure::misuse(
-            "--labels and --calibration are for benchmarks of images, volumes or speech",
-        ));
+        let sentence = "--labels and --calibration are for benchmarks of images, volumes or speech";
+        return Err(Failure::misuse(sentence).into());
+    }
+    if args.accept_damaged {
+        return Err(only_images().into());
     }
     let is_own = form == benchmark.form();
     if is_own && quantised.is_some() {
-        return Err(failure(PrepError::Scale { form }));
+        return Err(failure(PrepError::Scale { form }).into());
     }
     if !is_own {
         benchmark.in_form(form).map_err(Failure::usage)?;
@@ -269,7 +344,11 @@ fn make(
             return Ok(report);
         }
     }
-    convert_samples(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)
+    Ok(convert_samples(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)?)
+}
+
+fn only_images() -> Failure {
+    Failure::misuse("--accept-damaged is for benchmarks of images")
 }
 
 /// Makes samples of JPEG images or volumes in any form. Without the images, converts the 32-bit samples if they are there.
@@ -280,7 +359,7 @@ fn make_of_images(
     quantised: Option<&Quantised>,
     out: &Path,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<PrepReport, Failure> {
+) -> Result<PrepReport, NotMade> {
     let usual = raw_data_dir(benchmark, out);
     let is_made = out.join(&benchmark.dataset.dir).join(SampleSet::FILE).is_file();
     if args.data.is_none()
@@ -289,7 +368,7 @@ fn make_of_images(
         && form != benchmark.form()
         && args.calibration.is_none()
     {
-        return convert_samples(benchmark, form, quantised, out, progress).map_err(failure);
+        return Ok(convert_samples(benchmark, form, quantised, out, progress).map_err(failure)?);
     }
     let request = ImageRequest {
         benchmark,
@@ -298,8 +377,12 @@ fn make_of_images(
         data: args.data.as_ref().unwrap_or(&usual),
         labels: args.labels.as_deref(),
         calibration: args.calibration.as_deref(),
+        accepts_damaged: args.accept_damaged,
     };
-    prepare_images(&request, out, progress).map_err(failure)
+    prepare_images(&request, out, progress).map_err(|error| match error {
+        PrepError::DamagedImages { .. } => NotMade::Damaged(error),
+        error => failure(error).into(),
+    })
 }
 
 /// Returns the quantisation that the flags or the benchmark name.
@@ -366,8 +449,6 @@ fn failure(error: PrepError) -> Failure {
             | SpeechError::CalibrationUtterance { .. },
         )
         | PrepError::Cache(_) => Failure::usage(error),
-        PrepError::Image { .. } => Failure::from(error)
-            .hint("unpack this image again from the published archive, then run the same command"),
         PrepError::Labels(_) => {
             Failure::usage(error).hint("name the right file with --labels: a line NAME CLASS per image")
         }
@@ -393,6 +474,14 @@ fn text(made: &Document<'_>, has_published_scale: bool) -> String {
         text.push('\n');
         text.push_str(&calibration_list::describe(made.benchmark, name.as_deref()));
     }
+    if !made.damaged.is_empty() {
+        let named: Vec<&str> = made.damaged.iter().map(|entry| entry.image.as_str()).collect();
+        text.push_str(&format!(
+            "\n{} of the images are damaged, and their samples are the reference's: {}",
+            named.len(),
+            first_names(&named)
+        ));
+    }
     if made.clipped > 0 {
         let clipped = made.clipped;
         text.push_str(&format!(
@@ -405,4 +494,16 @@ fn text(made: &Document<'_>, has_published_scale: bool) -> String {
         });
     }
     text
+}
+
+/// Returns the first names of a list, and the number of others.
+fn first_names(names: &[&str]) -> String {
+    const MAX_NAMED: usize = 10;
+    let others = names.len().saturating_sub(MAX_NAMED);
+    let first = names[..names.len() - others].join(", ");
+    if others == 0 {
+        first
+    } else {
+        format!("{first} and {others} others")
+    }
 }

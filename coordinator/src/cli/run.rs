@@ -86,7 +86,8 @@ pub(super) struct Args {
     /// An asset that the run needs beside its benchmark's files, such as a calibration cache
     #[arg(long, value_name = "PATH")]
     asset: Vec<String>,
-    /// When logs leave the device: after the run, or live [default: after]
+    /// When logs leave the device: after the run, or live. Accuracy runs of 1,000 samples or more are live by default, and end early if their
+    /// first 500 answers are below half of the target; `after` lets them continue [default: after]
     #[arg(long)]
     stream: Option<String>,
     /// How often every run is requested

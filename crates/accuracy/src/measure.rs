@@ -75,6 +75,15 @@ impl AccuracyFigure {
         }
     }
 
+    /// Returns the value over the samples that have a response. Only the F1 of questions counts those without one as wrong.
+    #[must_use]
+    pub fn value_of_answered(&self) -> f64 {
+        match self {
+            Self::Squad(score) if score.answered > 0 => score.f1 * score.total as f64 / score.answered as f64,
+            _ => self.value(),
+        }
+    }
+
     /// Describes the values of responses that are infinite or not a number, if there are any. They count as in the reference.
     #[must_use]
     pub fn not_finite(&self) -> Option<String> {

@@ -188,3 +188,17 @@ pub enum MeasureError {
         source: DiceError,
     },
 }
+
+impl MeasureError {
+    /// Returns whether there is no figure because no response has a detection.
+    #[must_use]
+    pub const fn is_nothing_detected(&self) -> bool {
+        matches!(
+            self,
+            Self::Detections {
+                source: DetectionScoreError::NoDetection,
+                ..
+            }
+        )
+    }
+}

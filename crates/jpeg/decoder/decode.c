@@ -16,14 +16,13 @@ struct header {
     uint32_t width, height;
     /* 4 for CMYK and YCCK, which are returned as CMYK; otherwise RGB with an unused fourth byte. */
     uint32_t components;
-    uint32_t progressive;
     /* The data of the first APP1 marker, or NULL. */
     const uint8_t *app1;
     size_t app1_length;
 };
 
-/* Warnings that matter to the caller. */
-enum { ENDED_EARLY = 1, DAMAGED = 2 };
+/* Findings that matter to the caller. The last one is also set for a progressive image whose scans are not meant to be complete. */
+enum { ENDED_EARLY = 1, DAMAGED = 2, INCOMPLETE = 4 };
 
 struct errors {
     struct jpeg_error_mgr base;
@@ -65,8 +64,22 @@ static void note(j_common_ptr jpeg, int level) {
 
 static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 
-/* Returns 0 and the warnings, or 1 and libjpeg's message, or 2 when `allocate` returned NULL. `message` has JMSG_LENGTH_MAX bytes. */
-int regatta_jpeg_decode(const uint8_t *data, size_t length, allocate *allocate, void *context, uint32_t *warnings, char *message) {
+/* Returns whether there was a scan for every component, and all bits of every coefficient of a progressive image. */
+static int is_complete(j_decompress_ptr jpeg) {
+    for (int component = 0; component < jpeg->num_components; component++) {
+        /* The first scan of a component sets its table. */
+        if (!jpeg->comp_info[component].quant_table)
+            return 0;
+        for (int coefficient = 0; jpeg->coef_bits && coefficient < DCTSIZE2; coefficient++) {
+            if (jpeg->coef_bits[component][coefficient])
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns 0 and the findings, or 1 and libjpeg's message, or 2 when `allocate` returned NULL. `message` has JMSG_LENGTH_MAX bytes. */
+int regatta_jpeg_decode(const uint8_t *data, size_t length, allocate *allocate, void *context, uint32_t *findings, char *message) {
     struct jpeg_decompress_struct jpeg;
     struct errors errors;
     memset(&jpeg, 0, sizeof jpeg);
@@ -89,7 +102,6 @@ int regatta_jpeg_decode(const uint8_t *data, size_t length, allocate *allocate, 
         .width = jpeg.image_width,
         .height = jpeg.image_height,
         .components = (uint32_t)jpeg.num_components,
-        .progressive = jpeg_has_multiple_scans(&jpeg),
     };
     for (jpeg_saved_marker_ptr marker = jpeg.marker_list; marker; marker = marker->next) {
         if (marker->marker == JPEG_APP0 + 1) {
@@ -111,7 +123,7 @@ int regatta_jpeg_decode(const uint8_t *data, size_t length, allocate *allocate, 
             rows[count] = pixels + (size_t)(jpeg.output_scanline + count) * jpeg.output_width * 4;
         jpeg_read_scanlines(&jpeg, rows, count);
     }
-    *warnings = errors.warnings;
+    *findings = errors.warnings | (is_complete(&jpeg) ? 0 : INCOMPLETE);
     jpeg_destroy_decompress(&jpeg);
     return 0;
 }

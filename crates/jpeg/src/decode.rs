@@ -19,6 +19,39 @@ const MAX_PIXELS: u64 = 1 << 28;
 const MESSAGE_LEN: usize = 200;
 const ENDED_EARLY: u32 = 1;
 const DAMAGED: u32 = 2;
+const INCOMPLETE: u32 = 4;
+
+/// An image that libjpeg-turbo decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    /// The pixels, which are the same as `imread`'s even if the image is damaged.
+    pub image: Image,
+    /// What libjpeg-turbo found wrong with the data.
+    pub damage: Option<Damage>,
+}
+
+/// Damage of an image that libjpeg-turbo decodes nevertheless. Pixels that it does not find are grey, or those of an earlier scan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// The end marker is missing; all pixels are there.
+    #[error("the image has no end marker")]
+    NoEndMarker,
+    /// The data ends before the image does.
+    #[error("the image is truncated")]
+    Truncated,
+    /// The compressed data is damaged.
+    #[error("the image is damaged (libjpeg-turbo: {0})")]
+    Corrupt(String),
+}
+
+impl Damage {
+    /// Returns whether the data ends before its end marker. OpenCV's `imdecode` refuses such images, `imread` does not.
+    #[must_use]
+    pub const fn ends_early(&self) -> bool {
+        matches!(self, Self::NoEndMarker | Self::Truncated)
+    }
+}
 
 /// The error for an image that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,12 +63,6 @@ pub enum JpegError {
     /// libjpeg-turbo cannot decode the image.
     #[error("libjpeg-turbo: {0}")]
     Refused(String),
-    /// The data ends before the image does.
-    #[error("the image is truncated")]
-    Truncated,
-    /// The compressed data is damaged.
-    #[error("the image is damaged (libjpeg-turbo: {0})")]
-    Damaged(String),
     /// The image has too many pixels for the limit or the memory.
     #[error("it has {width} x {height} pixels; at most 2^28 are read, if memory allows")]
     TooLarge {
@@ -52,7 +79,6 @@ struct Header {
     width: u32,
     height: u32,
     components: u32,
-    progressive: u32,
     app1: *const u8,
     app1_length: usize,
 }
@@ -65,7 +91,7 @@ unsafe extern "C" {
         length: usize,
         allocate: Allocate,
         context: *mut c_void,
-        warnings: *mut u32,
+        findings: *mut u32,
         message: *mut c_char,
     ) -> c_int;
 }
@@ -76,7 +102,6 @@ struct Target {
     width: u32,
     height: u32,
     is_cmyk: bool,
-    is_progressive: bool,
     orientation: u16,
     pixels: Vec<Pixel>,
 }
@@ -84,8 +109,8 @@ struct Target {
 /// Decodes a JPEG to the pixels that `cv2.imread(path, cv2.IMREAD_COLOR)` returns, in the order red, green, blue.
 ///
 /// # Errors
-/// [`JpegError`] says what is wrong with the data. `imread` returns grey areas for truncated images; this function refuses them.
-pub fn decode(data: &[u8]) -> Result<Image, JpegError> {
+/// [`JpegError`] for data that `imread` does not decode either, and for images with too many pixels.
+pub fn decode(data: &[u8]) -> Result<Decoded, JpegError> {
     if !data.starts_with(&[0xff, 0xd8, 0xff]) {
         let bytes: Vec<String> = data.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         let begin = if bytes.is_empty() {
@@ -96,7 +121,7 @@ pub fn decode(data: &[u8]) -> Result<Image, JpegError> {
         return Err(JpegError::NotJpeg(begin));
     }
     let mut target = Target::default();
-    let (mut warnings, mut message) = (0, [0 as c_char; MESSAGE_LEN]);
+    let (mut findings, mut message) = (0, [0 as c_char; MESSAGE_LEN]);
     // SAFETY: the pointers are valid for the call. `allocate` gets `target`, does not unwind, and returns room for all pixels, which
     // `target` keeps. The message has libjpeg's largest length.
     let code = unsafe {
@@ -105,7 +130,7 @@ pub fn decode(data: &[u8]) -> Result<Image, JpegError> {
             data.len(),
             allocate,
             (&raw mut target).cast(),
-            &raw mut warnings,
+            &raw mut findings,
             message.as_mut_ptr(),
         )
     };
@@ -116,14 +141,27 @@ pub fn decode(data: &[u8]) -> Result<Image, JpegError> {
     };
     let Target { width, height, .. } = target;
     match code {
-        0 if warnings & DAMAGED != 0 && warnings & ENDED_EARLY != 0 => Err(JpegError::Truncated),
-        0 if warnings & DAMAGED != 0 => Err(JpegError::Damaged(message())),
-        // All pixels of a baseline image may be there when only the end marker is missing.
-        0 if warnings & ENDED_EARLY != 0 && target.is_progressive => Err(JpegError::Truncated),
-        0 => Ok(finish(target)),
+        0 => Ok(Decoded {
+            damage: damage(findings, message),
+            image: finish(target),
+        }),
         2 => Err(JpegError::TooLarge { width, height }),
         _ => Err(JpegError::Refused(message())),
     }
+}
+
+/// Returns the damage that the findings are. A progressive image may leave out bits on purpose.
+fn damage(findings: u32, message: impl Fn() -> String) -> Option<Damage> {
+    let is_found = |finding: u32| findings & finding != 0;
+    if is_found(ENDED_EARLY) {
+        let is_cut = is_found(DAMAGED) || is_found(INCOMPLETE);
+        return Some(if is_cut {
+            Damage::Truncated
+        } else {
+            Damage::NoEndMarker
+        });
+    }
+    is_found(DAMAGED).then(|| Damage::Corrupt(message()))
 }
 
 /// Notes the header and returns the place of the pixels; null for an image that is too large.
@@ -132,7 +170,6 @@ unsafe extern "C" fn allocate(context: *mut c_void, header: *const Header) -> *m
     let (target, header) = unsafe { (&mut *context.cast::<Target>(), &*header) };
     (target.width, target.height) = (header.width, header.height);
     target.is_cmyk = header.components == 4;
-    target.is_progressive = header.progressive != 0;
     if u64::from(header.width) * u64::from(header.height) > MAX_PIXELS {
         return std::ptr::null_mut();
     }

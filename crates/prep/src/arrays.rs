@@ -87,6 +87,7 @@ pub(crate) fn prepare(
         samples: total,
         unchanged: if same { total } else { 0 },
         clipped: 0,
+        damaged: Vec::new(),
         map: out.join(&benchmark.dataset.map),
         dir,
     })

@@ -89,6 +89,7 @@ pub fn convert_samples(
         samples: found,
         unchanged: writer.unchanged,
         clipped,
+        damaged: Vec::new(),
         dir: writer.finish(&target, quantised.cloned())?,
         map,
     })

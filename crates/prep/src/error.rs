@@ -6,10 +6,14 @@ use regatta_datasets::{
     annotations::AnnotationError, speech::SpeechError, squad::SquadError, val_map::ValMapError,
     volumes::VolumeError,
 };
-use regatta_jpeg::JpegError;
 use regatta_types::samples::{Form, FormError, NotWhole};
 
-use crate::{npy::NpyError, published::PublishedError, quantisation::ScaleError};
+use crate::{
+    damaged_images::{DamagedImage, FirstDamaged, ImageFault},
+    npy::NpyError,
+    published::PublishedError,
+    quantisation::ScaleError,
+};
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
 /// `samples.json` exists only when all samples do.
@@ -104,14 +108,27 @@ pub enum PrepError {
         /// The size that the benchmark's file states.
         expected: u64,
     },
-    /// An image cannot be decoded.
+    /// An image is damaged.
     #[error("the image {path} cannot be used", path = path.display())]
     Image {
         /// The file.
         path: PathBuf,
         /// The cause.
         #[source]
-        source: JpegError,
+        source: ImageFault,
+    },
+    /// Images are damaged. The samples of all others were made.
+    #[error(
+        "{found} of {total} images in {dir} are damaged: {first}",
+        found = images.len(), dir = dir.display(), first = FirstDamaged(images)
+    )]
+    DamagedImages {
+        /// The directory of the images.
+        dir: PathBuf,
+        /// The number of images.
+        total: usize,
+        /// The damaged ones, in the order of the labels.
+        images: Vec<DamagedImage>,
     },
     /// Of the images in annotations, another number is selected than the benchmark needs.
     #[error(

@@ -8,6 +8,7 @@ use regatta_types::{
 };
 
 use crate::{
+    damaged_images::ImageFault,
     detection_images::ResizedSampleMaker,
     error::PrepError,
     jpeg_images::{Sample, SampleMaker},
@@ -53,12 +54,19 @@ impl ImageSampleMaker {
     /// Reads an image and returns the sample's elements, as the `.npy` has them behind its header.
     ///
     /// # Errors
-    /// [`PrepError`] when the image cannot be read or decoded.
+    /// [`PrepError`] when the image cannot be read, or is damaged.
     pub fn read_data(&self, path: &Path) -> Result<Vec<u8>, PrepError> {
-        Ok(self.read(path)?.data)
+        let sample = self.read(path)?;
+        match sample.damage {
+            None => Ok(sample.data),
+            Some(damage) => Err(PrepError::Image {
+                path: path.to_owned(),
+                source: ImageFault::Damaged(damage),
+            }),
+        }
     }
 
-    /// Reads an image and makes its sample.
+    /// Reads an image, which may be damaged, and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
         match &self.0 {
             Kind::Cropped(maker) => maker.read(path),

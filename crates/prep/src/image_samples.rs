@@ -10,14 +10,16 @@ use regatta_datasets::{
 use regatta_types::benchmark::{Benchmark, Prep};
 
 use crate::{
-    atomic, detection_images,
+    atomic,
+    damaged_images::{DamagedImage, ImageFault},
+    detection_images,
     error::PrepError,
     image_sample_maker::ImageSampleMaker,
     in_order::in_order,
-    jpeg_images::{ImageRequest, ImageSource, LabelledImage},
+    jpeg_images::{ImageRequest, ImageSource, LabelledImage, Sample},
     letterbox_images::{self, selected_annotations},
     report::PrepReport,
-    samples::{MapFile, SampleWriter, make_dir},
+    samples::{MapFile, SampleFiles, SampleWriter, StoredSample, make_dir},
     speech, volumes,
 };
 
@@ -25,8 +27,8 @@ use crate::{
 /// in any form.
 ///
 /// # Errors
-/// [`PrepError`] names the first wrong file. Labels or annotations, and number and total size of the images are checked before anything
-/// is written.
+/// [`PrepError`] names the first wrong file, but all damaged images, after the samples of the others are made. Labels or annotations, and number and
+/// total size of the images are checked before anything is written.
 pub fn prepare_images(
     request: &ImageRequest<'_>,
     out: &Path,
@@ -117,29 +119,75 @@ fn make(
     }
     let mut writer = SampleWriter::new(&target, out)?;
     let files = writer.files();
-    let make = |index: usize| {
+    let make = |index: usize| make_one(&source.dir, &source.images[index].name, maker, &files, request);
+    let (mut clipped, mut damaged) = (0, Vec::new());
+    in_order(total, make, |index, made| {
         let name = &source.images[index].name;
-        let sample = maker.read(&source.dir.join(name))?;
-        let stored = files.store(name, &sample.data)?;
-        Ok::<_, PrepError>((sample, stored))
-    };
-    let mut clipped = 0;
-    in_order(total, make, |index, (sample, stored)| {
-        clipped += sample.clipped;
-        if has_sizes {
-            lines[index] = map_line(&source.images[index], Some(sample.size));
+        damaged.extend(made.fault.map(|fault| DamagedImage {
+            name: name.clone(),
+            fault,
+        }));
+        if let Some((sample, stored)) = made.sample {
+            clipped += sample.clipped;
+            if has_sizes {
+                lines[index] = map_line(&source.images[index], Some(sample.size));
+            }
+            writer.record(name, &sample.data, &stored);
         }
-        writer.record(&source.images[index].name, &sample.data, &stored);
         progress(index + 1, total);
     })?;
+    let is_accepted = |image: &DamagedImage| request.accepts_damaged && image.fault.has_sample();
+    let (damaged, refused): (Vec<_>, Vec<_>) = damaged.into_iter().partition(is_accepted);
+    if !refused.is_empty() {
+        return Err(PrepError::DamagedImages {
+            dir: source.dir.clone(),
+            total,
+            images: refused,
+        });
+    }
     let map_text = lines.concat();
     let map = MapFile::new(&target, out, &map_text)?;
     Ok(PrepReport {
         samples: total,
         unchanged: writer.unchanged,
         clipped,
+        damaged,
         dir: writer.finish(&target, request.quantised.cloned())?,
         map: map.finish()?,
+    })
+}
+
+/// An image whose sample was made, unless it is damaged.
+struct MadeImage {
+    sample: Option<(Sample, StoredSample)>,
+    fault: Option<ImageFault>,
+}
+
+fn make_one(
+    dir: &Path,
+    name: &str,
+    maker: &ImageSampleMaker,
+    files: &SampleFiles,
+    request: &ImageRequest<'_>,
+) -> Result<MadeImage, PrepError> {
+    let mut sample = match maker.read(&dir.join(name)) {
+        Ok(sample) => sample,
+        Err(PrepError::Image { source, .. }) => {
+            return Ok(MadeImage {
+                sample: None,
+                fault: Some(source),
+            });
+        }
+        Err(error) => return Err(error),
+    };
+    let fault = sample.damage.take().map(ImageFault::Damaged);
+    if fault.is_some() && !request.accepts_damaged {
+        return Ok(MadeImage { sample: None, fault });
+    }
+    let stored = files.store(name, &sample.data)?;
+    Ok(MadeImage {
+        sample: Some((sample, stored)),
+        fault,
     })
 }
 

@@ -13,6 +13,7 @@ mod atomic;
 mod bundled;
 mod conversion;
 mod csv_images;
+mod damaged_images;
 mod detection_images;
 mod error;
 mod image_sample_maker;
@@ -34,6 +35,7 @@ mod volumes;
 
 pub use bundled::install_bundled;
 pub use conversion::convert_samples;
+pub use damaged_images::{DamagedImage, ImageFault};
 pub use error::{PrepError, TableError};
 pub use image_sample_maker::ImageSampleMaker;
 pub use image_samples::{check_images, prepare_images};

@@ -64,6 +64,7 @@ pub fn prepare(
                 data,
                 labels: None,
                 calibration: None,
+                accepts_damaged: false,
             };
             prepare_images(&request, out, progress)
         }
@@ -138,6 +139,7 @@ fn prepare_csv_images(
         samples: found,
         unchanged: writer.unchanged,
         clipped: 0,
+        damaged: Vec::new(),
         dir: writer.finish(benchmark, None)?,
         map: map.finish()?,
     })

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::damaged_images::DamagedImage;
+
 /// The result of a preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrepReport {
@@ -11,6 +13,8 @@ pub struct PrepReport {
     pub unchanged: usize,
     /// The number of values beyond the range of their new type, which were clipped or became infinite.
     pub clipped: u64,
+    /// The damaged images whose samples were made on request.
+    pub damaged: Vec<DamagedImage>,
     /// The directory of the samples.
     pub dir: PathBuf,
     /// The path of the map file.

@@ -63,6 +63,7 @@ pub(crate) fn prepare(
         samples,
         unchanged: if is_new { 0 } else { samples },
         clipped: 0,
+        damaged: Vec::new(),
         dir,
         map: labels.join(&kind.questions),
     })

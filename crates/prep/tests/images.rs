@@ -68,6 +68,7 @@ impl Dataset {
             data: &images,
             labels: None,
             calibration,
+            accepts_damaged: false,
         };
         prepare_images(&request, self.dir.path(), &mut |_, _| {})
     }

@@ -83,6 +83,7 @@ fn samples_have_the_bytes_of_the_reference() {
             data: &images,
             labels: None,
             calibration: None,
+            accepts_damaged: false,
         };
         let out = place.path().join(form.to_string());
         let report = prepare_images(&request, &out, &mut |_, _| {}).unwrap();
@@ -107,4 +108,50 @@ fn samples_have_the_bytes_of_the_reference() {
         fs::remove_dir_all(out).unwrap();
     }
     println!("{count} images in {} forms: no byte differs", FORMS.len());
+}
+
+/// The reference takes damaged images as far as OpenCV decodes them.
+#[test]
+fn samples_of_damaged_images_have_the_bytes_of_the_reference() {
+    let Some(interpreter) = oracle::opencv() else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let images = place.path().join("images");
+    let word = images.to_str().unwrap();
+    python(&interpreter, "make_damaged.py", &[word]);
+    let printed = python(&interpreter, "reference.py", &[word, "fp32_linear"]);
+    let expected: Vec<Vec<&str>> = printed.lines().map(|line| line.split(' ').collect()).collect();
+    let benchmark = resnet50(expected.len());
+    let request = ImageRequest {
+        benchmark: &benchmark,
+        form: benchmark.form(),
+        quantised: None,
+        data: &images,
+        labels: None,
+        calibration: None,
+        accepts_damaged: true,
+    };
+    let report = prepare_images(&request, place.path(), &mut |_, _| {}).unwrap();
+    let manifest = fs::read_to_string(report.dir.with_extension("sha256")).unwrap();
+    let differing: Vec<&str> = manifest
+        .lines()
+        .zip(&expected)
+        .filter(|(line, theirs)| {
+            !(line.starts_with(theirs[0]) && line.ends_with(&format!("/{}.npy", theirs[2])))
+        })
+        .map(|(_, theirs)| theirs[2])
+        .collect();
+    assert_eq!(differing, Vec::<&str>::new());
+    let is_damaged = |name: &str| report.damaged.iter().any(|image| image.name == name);
+    for (name, is_cut) in expected.iter().map(|line| (line[2], line[2].contains("cut"))) {
+        if is_cut || name.contains("whole") || name.contains("endless") {
+            assert_eq!(is_damaged(name), is_cut, "{name}");
+        }
+    }
+    println!(
+        "{} images, {} damaged: no byte differs",
+        expected.len(),
+        report.damaged.len()
+    );
 }

@@ -65,6 +65,7 @@ impl Preparation<'_> {
             data: self.data,
             labels: None,
             calibration,
+            accepts_damaged: false,
         };
         prepare_images(&request, self.out, &mut |_, _| {})
     }

@@ -55,6 +55,7 @@ fn prepare(
         data,
         labels: None,
         calibration,
+        accepts_damaged: false,
     };
     prepare_images(&request, out, &mut |_, _| {})
 }

@@ -43,6 +43,7 @@ impl Comparison {
             data: &self.reference.images(),
             labels: None,
             calibration: None,
+            accepts_damaged: false,
         };
         prepare_images(&request, &self.reference.scratch(), &mut |_, _| {}).unwrap()
     }

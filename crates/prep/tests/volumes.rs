@@ -123,6 +123,46 @@ fn a_second_preparation_changes_nothing_and_a_broken_one_leaves_no_set() {
     assert!(!report.dir.join(SampleSet::FILE).exists() && !described.exists());
 }
 
+/// The same volume as a NIfTI-2 file.
+fn nifti_2() -> Vec<u8> {
+    let old = nifti();
+    let mut file = vec![0; 544];
+    let mut put = |place: usize, bytes: &[u8]| file[place..place + bytes.len()].copy_from_slice(bytes);
+    put(0, &540_i32.to_le_bytes());
+    put(4, b"n+2\0\r\n\x1a\n");
+    put(12, &4_i16.to_le_bytes());
+    for (place, dim) in [3_i64, 4, 3, 2, 1, 1, 1, 1].iter().enumerate() {
+        put(16 + 8 * place, &dim.to_le_bytes());
+    }
+    for (place, value) in [1.0_f32, 3.2, 1.2, 2.4].iter().enumerate() {
+        put(104 + 8 * place, &f64::from(*value).to_le_bytes());
+    }
+    put(168, &544_i64.to_le_bytes());
+    file.extend(&old[352..]);
+    file
+}
+
+#[test]
+fn nifti_2_and_padded_gzip_files_become_the_same_samples() {
+    let place = tempfile::tempdir().unwrap();
+    let benchmark = benchmark(&["case_00000"], 8);
+    let manifest = |name: &str, change: &dyn Fn(&Path)| {
+        let (data, out) = (place.path().join(name), place.path().join(name).join("scratch"));
+        case(&data, "case_00000");
+        change(&data.join("case_00000/imaging.nii.gz"));
+        change(&data.join("case_00000/segmentation.nii.gz"));
+        let report = prepared(&benchmark, Dtype::Float32, &data, &out).map_err(|error| sentence(&error))?;
+        Ok::<_, String>(fs::read_to_string(report.dir.with_extension("sha256")).unwrap())
+    };
+    let expected = manifest("nifti-1", &|_| {});
+    let followed_by = |bytes: &'static [u8]| {
+        move |path: &Path| fs::write(path, [&fs::read(path).unwrap(), bytes].concat()).unwrap()
+    };
+    assert_eq!(manifest("nifti-2", &|path| write(path, &nifti_2())), expected);
+    assert_eq!(manifest("zeros", &followed_by(&[0; 512])), expected);
+    assert_eq!(manifest("garbage", &followed_by(b"no gzip")), expected);
+}
+
 #[test]
 fn a_calibration_list_has_its_own_samples_and_names_no_sample() {
     let place = tempfile::tempdir().unwrap();
@@ -201,6 +241,13 @@ fn bad_volumes_get_one_sentence() {
     rotated[280..284].copy_from_slice(&1.0_f32.to_le_bytes());
     rotated[284..288].copy_from_slice(&0.1_f32.to_le_bytes());
     sentences.push(refused(image, &rotated));
+    // A line that the padding of its other sides makes too large.
+    let mut line = changed(42, &[1, 0, 1, 0, 0xff, 0x7f]);
+    line[88..92].copy_from_slice(&15_000.0_f32.to_le_bytes());
+    sentences.push(refused(image, &line));
+    let mut newer = nifti_2();
+    newer[4] = 0;
+    sentences.push(refused(image, &newer));
     fs::remove_dir_all(data.join("case_00000")).unwrap();
     let error = prepared(&benchmark, Dtype::Float32, &data, &out).unwrap_err();
     sentences.push(

@@ -48,6 +48,7 @@ fn prepare(benchmark: &Benchmark, place: &Path) -> PrepReport {
         data: &data,
         labels: None,
         calibration: None,
+        accepts_damaged: false,
     };
     prepare_images(&request, place, &mut |_, _| {}).unwrap()
 }

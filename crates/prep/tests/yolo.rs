@@ -38,6 +38,7 @@ fn prepared(benchmark: &Benchmark, form: Form, data: &Path, out: &Path) -> Resul
         data,
         labels: None,
         calibration: None,
+        accepts_damaged: false,
     };
     prepare_images(&request, out, &mut |_, _| {})
 }
@@ -204,6 +205,9 @@ fn bad_datasets_of_coco_are_named_with_a_remedy() {
         fs::remove_dir_all(directory.join("val2017")).unwrap()
     });
     note("a missing image", &changed("c.jpg", "d.jpg"));
+    note("no end marker, which the reference needs", &|directory, _| {
+        fs::write(directory.join("val2017/a.jpg"), &JPEG[..JPEG.len() - 2]).unwrap()
+    });
     note("a truncated image", &|directory, _| {
         fs::write(directory.join("val2017/c.jpg"), &JPEG[..200]).unwrap();
     });

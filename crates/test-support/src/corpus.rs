@@ -40,20 +40,6 @@ pub fn official_answers(part: &str) -> Option<PathBuf> {
     found
 }
 
-/// Returns a small input that once failed, for example `benchmarks/models`. Returns `None`, after printing the reason, when it is missing. It is
-/// not published anywhere, so only `shared/cases` has it.
-#[must_use]
-pub fn case(part: &str) -> Option<PathBuf> {
-    let [corpus, _] = directories();
-    let path = corpus.with_file_name("cases").join(part);
-    if path.exists() {
-        eprintln!("reads {}", path.display());
-        return path.canonicalize().ok();
-    }
-    eprintln!("skipped: {} is not there; nobody publishes it", path.display());
-    None
-}
-
 fn find(part: &str) -> Option<PathBuf> {
     let found = directories()
         .into_iter()

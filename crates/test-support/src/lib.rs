@@ -45,7 +45,7 @@ pub mod tree;
 
 use std::{env, path::PathBuf};
 
-pub use corpus::{case, official_answers, published_results};
+pub use corpus::{official_answers, published_results};
 pub use processes::{Look, eventually, free_port};
 pub use rounds::round;
 

@@ -1,4 +1,5 @@
-"""Made-up cases in the published form of KiTS19, with awkward spacings, orientations, sizes and types.
+"""Made-up cases in the published form of KiTS19, with awkward spacings, orientations, sizes, types and
+versions of NIfTI, and gzip files that continue behind their end.
 
     make_kits.py DIR CASE...    writes DIR/CASE/imaging.nii.gz and segmentation.nii.gz
     make_kits.py DIR --side N CASE...    the same, with volumes that become about N to 1.5 N voxels along each side
@@ -53,13 +54,14 @@ def main():
         kind = TYPES[number % len(TYPES)]
         is_quaternion = number % 3 == 1
         rows = affine(rng, spacing, is_quaternion)
-        header = nibabel.Nifti1Header(endianness=">" if kind[0] == ">" else "<")
+        version = nibabel.Nifti2Image if number % len(TYPES) in (3, 4, 5) else nibabel.Nifti1Image
+        header = version.header_class(endianness=">" if kind[0] == ">" else "<")
         stored = values
         if kind == "|u1":
             stored = np.clip((values + 400) / 4, 0, 255)
         if kind == "<u2":
             stored = np.clip(values + 1000, 0, 65535)
-        image = nibabel.Nifti1Image(stored.astype(kind), rows, header)
+        image = version(stored.astype(kind), rows, header)
         image.header.set_data_dtype(kind)
         if kind == "|u1":
             image.header.set_slope_inter(4, -400)
@@ -71,15 +73,17 @@ def main():
         directory = root / name
         directory.mkdir(parents=True, exist_ok=True)
         write(image, stored.astype(kind), directory / "imaging.nii.gz")
-        labels = nibabel.Nifti1Image(classes.astype("<f8" if number % 4 == 3 else "|u1"), rows)
+        with open(directory / "imaging.nii.gz", "ab") as file:
+            file.write({6: bytes(1000), 7: b"no gzip"}.get(number % len(TYPES), b""))
+        labels = version(classes.astype("<f8" if number % 4 == 3 else "|u1"), rows)
         nibabel.save(labels, directory / "segmentation.nii.gz")
 
 
 def write(image, stored, path):
     """Writes header and voxels as they are: nibabel's own writer would choose another scaling."""
     header = image.header.copy()
-    header["magic"] = b"n+1"
-    header["vox_offset"] = 352
+    header["magic"] = header.single_magic
+    header["vox_offset"] = header.single_vox_offset
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(header.binaryblock + b"\0\0\0\0" + stored.tobytes(order="F"))
 

@@ -118,6 +118,7 @@ fn every_reason_of_a_failed_run_has_one_cause() {
     assert_eq!(cause_of_end(&aborted), Some(Operator));
     for (reason, cause) in [
         (end_reason::LIMIT_REACHED, Workload),
+        (end_reason::HOPELESS_ACCURACY, Workload),
         (end_reason::NOT_STARTED_IN_LIMIT, Infrastructure),
     ] {
         let ended = RunEnd {

@@ -136,6 +136,7 @@ fn images_problem(benchmark: &Benchmark, images: &Path) -> Option<String> {
         data: images,
         labels: None,
         calibration: None,
+        accepts_damaged: false,
     };
     let error = check_images(&request).err()?;
     Some(ErrorChain(&error).to_string())

@@ -19,6 +19,8 @@ pub struct SquadScore {
     pub exact: usize,
     /// The number of questions.
     pub total: usize,
+    /// The number of questions with a response. Those without one count as wrong.
+    pub answered: usize,
     /// The number of samples with logits of minus infinity, which count as in the reference: they are the lowest.
     pub masked: usize,
     /// The number of further responses to the same samples. The last one counts.
@@ -123,6 +125,7 @@ mod tests {
             f1: 100.0 / 3.0,
             exact: 1,
             total: 2,
+            answered: 2,
             masked: 0,
             duplicates: 0,
             missing: Vec::new(),

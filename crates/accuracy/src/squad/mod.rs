@@ -86,6 +86,7 @@ pub(crate) fn squad(
         f1,
         exact,
         total,
+        answered: answers.len(),
         masked: responses
             .iter()
             .flatten()

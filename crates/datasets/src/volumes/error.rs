@@ -15,7 +15,7 @@ pub enum VolumeError {
         #[source]
         source: io::Error,
     },
-    /// A file is not the NIfTI-1 file of a volume.
+    /// A file is not the NIfTI file of a volume.
     #[error("the volume {path} cannot be used: {reason}; hint: download this case again", path = path.display())]
     Form {
         /// The file.
@@ -35,6 +35,19 @@ pub enum VolumeError {
         found: [usize; 3],
         /// The size of the values.
         expected: [usize; 3],
+    },
+    /// The machine has not enough memory for a case.
+    #[error(
+        "the volume in {directory} takes {needed} MiB of memory, but {free} MiB are free; hint: end other programs, or use another machine",
+        needed = needed.div_ceil(1 << 20), free = free >> 20, directory = directory.display()
+    )]
+    Memory {
+        /// The directory of the case.
+        directory: PathBuf,
+        /// The bytes that it takes.
+        needed: u64,
+        /// The bytes that are free, with swap.
+        free: u64,
     },
     /// Cases are missing.
     #[error(

@@ -1,11 +1,13 @@
-//! The header of a NIfTI-1 file of one volume: size, type, spacing and orientation, as nibabel reads them. Reads no voxel.
+//! The header of a NIfTI-1 or NIfTI-2 file of one volume: size, type, spacing and orientation, as nibabel reads them. Reads no voxel.
 
-/// The bytes of a header.
-pub(super) const HEADER_BYTES: usize = 348;
-/// The most voxels along a dimension that are read: NIfTI stores sizes as 16-bit integers.
-const MAX: i16 = i16::MAX;
+use super::header_fields::{HeaderBytes, HeaderFields};
+
+/// The longest side of a volume that is read: segmentations are written as NIfTI-1, which stores sides as 16-bit integers.
+const MAX_SIDE: i64 = i16::MAX as i64;
+/// The farthest byte at which voxels may begin.
+const MAX_OFFSET: f64 = 1e9;
 /// The most voxels of a volume that are read. The largest case of KiTS19 has 277 million.
-const MAX_VOXELS: usize = 1 << 29;
+pub const MAX_VOXELS: usize = 1 << 29;
 
 /// The type of a voxel on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,22 +73,20 @@ impl NiftiHeader {
     ///
     /// # Errors
     /// The reason why a file with this header is not read.
-    pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<Self, String> {
-        let fields = Fields {
-            bytes,
-            is_big_endian: bytes[..4] == 348_i32.to_be_bytes(),
-        };
-        if !fields.is_big_endian && bytes[..4] != 348_i32.to_le_bytes() {
-            return Err("it has no header of NIfTI-1".to_owned());
-        }
-        if bytes[344..348] != *b"n+1\0" {
-            return Err("it is not a NIfTI-1 file with voxels behind its header (`n+1`)".to_owned());
-        }
-        let dims: [i16; 4] = [0, 1, 2, 3].map(|number| fields.int(40 + 2 * number));
-        let size = [1, 2, 3].map(|number: usize| usize::try_from(dims[number]).unwrap_or(0));
-        if dims[0] != 3 || dims[1..].iter().any(|&dim| !(1..=MAX).contains(&dim)) {
+    pub(super) fn parse(bytes: &HeaderBytes) -> Result<Self, String> {
+        let fields = bytes.fields();
+        let format = fields.format;
+        if bytes.bytes[format.magic..][..format.magic_bytes.len()] != *format.magic_bytes {
             return Err(format!(
-                "it has {} dimensions of {size:?} voxels instead of three",
+                "it is not a {} file with voxels behind its header",
+                format.name
+            ));
+        }
+        let dims: [i64; 4] = [0, 1, 2, 3].map(|number| fields.dim(number));
+        let size = [1, 2, 3].map(|number: usize| usize::try_from(dims[number]).unwrap_or(0));
+        if dims[0] != 3 || dims[1..].iter().any(|dim| !(1..=MAX_SIDE).contains(dim)) {
+            return Err(format!(
+                "it has {} dimensions of {size:?} voxels instead of three of at most {MAX_SIDE}",
                 dims[0]
             ));
         }
@@ -94,14 +94,14 @@ impl NiftiHeader {
         if voxels > MAX_VOXELS {
             return Err(format!("its {size:?} are more than {MAX_VOXELS} voxels"));
         }
-        let code = fields.int(70);
+        let code = fields.short(format.datatype);
         let voxel = VoxelType::with_code(code)
             .ok_or_else(|| format!("its voxels have the type {code}, which is not read"))?;
-        let offset = fields.float(108);
-        if !(HEADER_BYTES as f32..=1e9).contains(&offset) {
+        let offset = fields.offset();
+        if !(format.header_bytes as f64..=MAX_OFFSET).contains(&offset) {
             return Err(format!("its voxels begin at byte {offset}, within the header"));
         }
-        let spacing = [1, 2, 3].map(|number| f64::from(fields.float(76 + 4 * number)));
+        let spacing = [1, 2, 3].map(|number| fields.float(format.pixdim, number));
         if spacing
             .iter()
             .any(|spacing| !(spacing.is_finite() && *spacing > 0.0))
@@ -114,7 +114,7 @@ impl NiftiHeader {
             is_big_endian: fields.is_big_endian,
             // Between 348 and 1e9.
             offset: offset as u64,
-            scaling: scaling(f64::from(fields.float(112)), f64::from(fields.float(116)))?,
+            scaling: scaling(fields.float(format.slope, 0), fields.float(format.inter, 0))?,
             spacing,
             affine: affine(&fields, size, spacing)?,
         })
@@ -138,16 +138,21 @@ fn scaling(slope: f64, inter: f64) -> Result<Option<[f64; 2]>, String> {
 }
 
 /// Returns the affine map that nibabel prefers: the one in the header, or its quaternion, or the plain spacing.
-fn affine(fields: &Fields<'_>, size: [usize; 3], spacing: [f64; 3]) -> Result<[[f64; 4]; 3], String> {
-    let [qform, sform] = [252, 254].map(|place| fields.int(place));
+fn affine(fields: &HeaderFields<'_>, size: [usize; 3], spacing: [f64; 3]) -> Result<[[f64; 4]; 3], String> {
+    let format = fields.format;
+    let [qform, sform] = [format.qform, format.sform].map(|place| fields.code(place));
     let rows = if sform > 0 {
-        [280, 296, 312].map(|row| [0, 4, 8, 12].map(|column| f64::from(fields.float(row + column))))
+        [0, 4, 8].map(|row| [0, 1, 2, 3].map(|column| fields.float(format.rows, row + column)))
     } else if qform > 0 {
-        let [b, c, d] = [256, 260, 264].map(|place| f64::from(fields.float(place)));
-        let handedness = if fields.float(76) < 0.0 { -1.0 } else { 1.0 };
-        let shift = [268, 272, 276].map(|place| f64::from(fields.float(place)));
+        let quaternion = [0, 1, 2].map(|part| fields.float(format.quaternion, part));
+        let handedness = if fields.float(format.pixdim, 0) < 0.0 {
+            -1.0
+        } else {
+            1.0
+        };
+        let shift = [0, 1, 2].map(|axis| fields.float(format.shift, axis));
         rotated(
-            [b, c, d],
+            quaternion,
             [spacing[0], spacing[1], spacing[2] * handedness],
             shift,
         )
@@ -191,29 +196,4 @@ fn rotated([b, c, d]: [f64; 3], spacing: [f64; 3], shift: [f64; 3]) -> [[f64; 4]
         let [x, y, z] = [0, 1, 2].map(|column: usize| rotation[row][column] * spacing[column]);
         [x, y, z, shift[row]]
     })
-}
-
-/// The numbers in a header's bytes.
-struct Fields<'a> {
-    bytes: &'a [u8; HEADER_BYTES],
-    is_big_endian: bool,
-}
-
-impl Fields<'_> {
-    fn array<const N: usize>(&self, place: usize) -> [u8; N] {
-        let mut array = [0; N];
-        array.copy_from_slice(&self.bytes[place..place + N]);
-        if self.is_big_endian {
-            array.reverse();
-        }
-        array
-    }
-
-    fn int(&self, place: usize) -> i16 {
-        i16::from_le_bytes(self.array(place))
-    }
-
-    fn float(&self, place: usize) -> f32 {
-        f32::from_le_bytes(self.array(place))
-    }
 }

@@ -1,4 +1,4 @@
-//! Reads the voxels of a gzipped or plain NIfTI-1 file, and writes segmentations in this form. Memory is bounded by the header, which is
+//! Reads the voxels of a gzipped or plain NIfTI file, and writes segmentations as NIfTI-1. Memory is bounded by the header, which is
 //! checked first; a file that unpacks to more than its header says is refused.
 
 use std::{
@@ -7,18 +7,20 @@ use std::{
     path::Path,
 };
 
-use flate2::{Compression, bufread::MultiGzDecoder, write::GzEncoder};
+use flate2::{Compression, write::GzEncoder};
 use regatta_fsutil::regular_file;
 
 use super::{
     error::VolumeError,
-    header::{HEADER_BYTES, NiftiHeader, VoxelType},
+    gzip_members::GzipMembers,
+    header::{NiftiHeader, VoxelType},
+    header_fields::HeaderBytes,
 };
 
 /// A gzip file begins with these bytes.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The planes that are transposed together: a cache line of 32-bit floats.
-const PLANES: usize = 16;
+pub const PLANES: usize = 16;
 /// Where the voxels of a written file begin: behind the header and an empty list of extensions.
 const VOXELS_AT: usize = 352;
 
@@ -40,16 +42,16 @@ impl NiftiFile {
         };
         let file = regular_file::open(path).map_err(unreadable)?;
         let mut rest = unpacked(file).map_err(unreadable)?;
-        let mut bytes = [0; HEADER_BYTES];
-        rest.read_exact(&mut bytes).map_err(unreadable)?;
-        let header = NiftiHeader::parse(&bytes).map_err(|reason| VolumeError::Form {
+        let refused = |reason| VolumeError::Form {
             path: path.to_owned(),
             reason,
-        })?;
+        };
+        let bytes = HeaderBytes::read(&mut rest).map_err(unreadable)?;
+        let bytes = bytes.ok_or_else(|| refused("it has no header of NIfTI".to_owned()))?;
         Ok(Self {
-            header,
+            header: NiftiHeader::parse(&bytes).map_err(refused)?,
             rest,
-            position: HEADER_BYTES as u64,
+            position: bytes.len() as u64,
         })
     }
 
@@ -154,7 +156,7 @@ fn unpacked(file: File) -> io::Result<Box<dyn Read>> {
     let mut file = BufReader::with_capacity(1 << 16, file);
     let is_packed = io::BufRead::fill_buf(&mut file)?.starts_with(&GZIP);
     Ok(if is_packed {
-        Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
+        Box::new(BufReader::with_capacity(1 << 16, GzipMembers::new(file)))
     } else {
         Box::new(file)
     })
@@ -171,8 +173,8 @@ pub fn segmentation_file(
     let mut put = |place: usize, bytes: &[u8]| header[place..place + bytes.len()].copy_from_slice(bytes);
     put(0, &348_i32.to_le_bytes());
     put(38, b"r");
-    let sides = size.map(|side| i16::try_from(side).unwrap_or(i16::MAX));
-    for (place, dim) in [3, sides[0], sides[1], sides[2], 1, 1, 1, 1].iter().enumerate() {
+    for (place, dim) in [3, size[0], size[1], size[2], 1, 1, 1, 1].into_iter().enumerate() {
+        let dim = i16::try_from(dim).map_err(io::Error::other)?;
         put(40 + 2 * place, &dim.to_le_bytes());
     }
     put(70, &2_i16.to_le_bytes());
@@ -206,6 +208,7 @@ pub fn segmentation_file(
 mod tests {
     use std::fs;
 
+    use flate2::read::GzDecoder;
     use proptest::prelude::*;
 
     use super::*;
@@ -246,7 +249,7 @@ mod tests {
             is_packed in any::<bool>(),
         ) {
             let mut file = Vec::new();
-            MultiGzDecoder::new(&written(&[1; 24])[..]).read_to_end(&mut file).unwrap();
+            GzDecoder::new(&written(&[1; 24])[..]).read_to_end(&mut file).unwrap();
             for (place, byte) in changes {
                 file[place] = byte;
             }

@@ -2,8 +2,11 @@
 //! of some that it does not.
 
 mod attributes;
+mod corrected_nodes;
+mod extremes;
 #[cfg(test)]
 mod node_tests;
+mod one_hot;
 mod pads;
 mod recurrent;
 mod replaced_nodes;
@@ -84,6 +87,7 @@ impl OnnxNetwork {
 fn onnx() -> Onnx {
     let mut onnx = tract_onnx::onnx().with_ignore_value_info(true);
     replaced_nodes::register(&mut onnx.op_register);
+    corrected_nodes::register(&mut onnx.op_register);
     onnx
 }
 

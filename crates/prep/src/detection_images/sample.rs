@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_jpeg::Image;
+use regatta_jpeg::Decoded;
 use regatta_types::{
     benchmark::{Benchmark, DetectionImages, Dtype},
     layout::Layout,
@@ -14,7 +14,7 @@ use super::bilinear::{self, Normalisation};
 use crate::{
     conversion::elements,
     error::PrepError,
-    jpeg_images::{CHANNELS, Sample, read_image},
+    jpeg_images::{CHANNELS, OpenCvReader, Sample, read_image},
     packing::pack,
 };
 
@@ -73,10 +73,11 @@ impl ResizedSampleMaker {
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        Ok(self.sample(&read_image(path)?))
+        Ok(self.sample(read_image(path, OpenCvReader::Imread)?))
     }
 
-    fn sample(&self, image: &Image) -> Sample {
+    fn sample(&self, decoded: Decoded) -> Sample {
+        let image = &decoded.image;
         let size_of_image = [image.width, image.height];
         let floats = bilinear::resize(image, self.shape[2], self.shape[1], &self.normalisation);
         let size = self.form.dtype.size();
@@ -89,6 +90,7 @@ impl ResizedSampleMaker {
             data,
             clipped,
             size: size_of_image,
+            damage: decoded.damage,
         }
     }
 }

@@ -1,23 +1,42 @@
-//! Reads an image from its file. Errors name the file.
+//! Reads an image from its file, as far as the reference does. Errors name the file.
 
 use std::path::Path;
 
 use regatta_fsutil::regular_file;
-use regatta_jpeg::Image;
+use regatta_jpeg::{Damage, Decoded};
 
-use crate::error::PrepError;
+use crate::{damaged_images::ImageFault, error::PrepError};
 
 /// The largest file that is read as an image.
 const MAX_IMAGE: u64 = 1 << 30;
 
-/// Reads and decodes a JPEG.
-pub(crate) fn read_image(path: &Path) -> Result<Image, PrepError> {
+/// The function of OpenCV with which a reference reads images. They differ for images that end early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenCvReader {
+    /// `imread` fills pixels that are missing, and does not need an end marker.
+    Imread,
+    /// `imdecode` refuses an image that ends early.
+    Imdecode,
+}
+
+/// Reads and decodes a JPEG. What is left of its damage changes pixels.
+pub(crate) fn read_image(path: &Path, reader: OpenCvReader) -> Result<Decoded, PrepError> {
     let jpeg = regular_file::read(path, MAX_IMAGE).map_err(|source| PrepError::Open {
         path: path.to_owned(),
         source,
     })?;
-    regatta_jpeg::decode(&jpeg).map_err(|source| PrepError::Image {
+    let unusable = |source| PrepError::Image {
         path: path.to_owned(),
         source,
-    })
+    };
+    let mut decoded =
+        regatta_jpeg::decode(&jpeg).map_err(|error| unusable(ImageFault::Undecodable(error)))?;
+    match decoded.damage.take() {
+        Some(damage) if reader == OpenCvReader::Imdecode && damage.ends_early() => {
+            return Err(unusable(ImageFault::RefusedByReference(damage)));
+        }
+        Some(Damage::NoEndMarker) | None => {}
+        damage => decoded.damage = damage,
+    }
+    Ok(decoded)
 }

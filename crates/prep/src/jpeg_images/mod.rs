@@ -14,7 +14,7 @@ mod source;
 pub(crate) use self::{
     area::halved,
     elements::{CHANNELS, Frame, PixelElements},
-    image_file::read_image,
+    image_file::{OpenCvReader, read_image},
     labels::LabelledImage,
     linear::resize_centred,
     sample::Sample,

@@ -22,4 +22,6 @@ pub struct ImageRequest<'a> {
     pub labels: Option<&'a Path>,
     /// A list of images for calibration, a name per line. Only these are made, in a directory of their own.
     pub calibration: Option<&'a Path>,
+    /// Whether damaged images that the reference decodes become samples with its pixels, instead of an error.
+    pub accepts_damaged: bool,
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_jpeg::Image;
+use regatta_jpeg::{Damage, Decoded, Image};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, JpegImages},
     samples::{Form, Quantised},
@@ -12,7 +12,7 @@ use regatta_types::{
 use super::{
     area,
     elements::{CHANNELS, PixelElements},
-    image_file::read_image,
+    image_file::{OpenCvReader, read_image},
     region::Region,
 };
 use crate::error::PrepError;
@@ -25,6 +25,8 @@ pub(crate) struct Sample {
     pub(crate) clipped: u64,
     /// Width and height of the image in pixels.
     pub(crate) size: [usize; 2],
+    /// Why pixels of the image are not those that it should have.
+    pub(crate) damage: Option<Damage>,
 }
 
 /// Makes the samples of a benchmark in one form.
@@ -80,10 +82,11 @@ impl SampleMaker {
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        Ok(self.sample(&read_image(path)?))
+        Ok(self.sample(read_image(path, OpenCvReader::Imread)?))
     }
 
-    fn sample(&self, image: &Image) -> Sample {
+    fn sample(&self, decoded: Decoded) -> Sample {
+        let image = &decoded.image;
         let (width, height) = self.resized(image);
         let (crop_height, crop_width) = (self.shape[1], self.shape[2]);
         let region = Region {
@@ -95,7 +98,12 @@ impl SampleMaker {
         let pixels = area::resize(image, width, height, region);
         let (data, clipped) = self.elements.data(&pixels, &self.shape);
         let size = [image.width, image.height];
-        Sample { data, clipped, size }
+        Sample {
+            data,
+            clipped,
+            size,
+            damage: decoded.damage,
+        }
     }
 
     /// Returns width and height after resizing, computed as the reference does: a quotient of doubles, cut off.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_jpeg::{Image, Pixel};
+use regatta_jpeg::{Decoded, Image, Pixel};
 use regatta_types::{
     benchmark::{Benchmark, LetterboxImages},
     samples::{Form, Quantised},
@@ -13,7 +13,7 @@ use super::geometry::Letterbox;
 use crate::{
     detection_images::image_shape,
     error::PrepError,
-    jpeg_images::{Frame, PixelElements, Sample, halved, read_image, resize_centred},
+    jpeg_images::{Frame, OpenCvReader, PixelElements, Sample, halved, read_image, resize_centred},
 };
 
 /// Makes the samples of a benchmark in one form.
@@ -42,7 +42,7 @@ impl LetterboxSampleMaker {
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        let image = read_image(path)?;
+        let Decoded { image, damage } = read_image(path, OpenCvReader::Imdecode)?;
         let size = [image.width, image.height];
         let sample_size = [self.shape[2], self.shape[1]];
         let place = Letterbox::fit(size, sample_size).ok_or_else(|| PrepError::ThinImage {
@@ -58,7 +58,12 @@ impl LetterboxSampleMaker {
         let (data, clipped) = self
             .elements
             .framed_data(&resized(image, place), &frame, &self.shape);
-        Ok(Sample { data, clipped, size })
+        Ok(Sample {
+            data,
+            clipped,
+            size,
+            damage,
+        })
     }
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn prepare(
         samples,
         unchanged: if is_new { 0 } else { samples },
         clipped: 0,
+        damaged: Vec::new(),
         map: out.join(&benchmark.dataset.map),
         dir,
     })

@@ -2,6 +2,7 @@
 //! with the bytes of the reference's `preprocess.py`. Beside the samples are the files that the reference's accuracy script reads.
 
 mod geometry;
+mod memory;
 mod reference_files;
 mod sample;
 mod source;
@@ -18,6 +19,7 @@ use regatta_types::benchmark::{Benchmark, Volumes};
 
 pub(crate) use self::source::open;
 use self::{
+    memory::{free_memory, volumes_at_once},
     reference_files::{DescribedCase, description},
     sample::VolumeSampleMaker,
     source::Case,
@@ -32,9 +34,6 @@ use crate::{
     samples::{MapFile, SampleFiles, SampleWriter, StoredSample, make_dir, remove},
 };
 
-/// The volumes that are processed at once. A large case takes 2 GB of memory.
-const AT_ONCE: usize = 4;
-
 /// Makes the samples of a benchmark from the cases that `request` names. `target` is the benchmark in the requested form. The samples of a
 /// calibration list are windows.
 pub(crate) fn prepare(
@@ -47,6 +46,7 @@ pub(crate) fn prepare(
     let cases = open(request, kind)?;
     let total = cases.len();
     let maker = VolumeSampleMaker::new(request.benchmark, kind, request.form, request.quantised)?;
+    let at_once = at_once(&maker, &cases)?;
     // Classes of calibration samples are not needed.
     let segmentations = segmentation_directory(request.benchmark)
         .filter(|_| request.calibration.is_none())
@@ -68,7 +68,7 @@ pub(crate) fn prepare(
     let (mut clipped, mut lines, mut descriptions) = (0, String::new(), Vec::new());
     let (mut samples, mut written) = (0, Ok(()));
     in_order_at_once(
-        AT_ONCE,
+        at_once,
         total,
         |index| making.make(&cases[index]),
         |index, made| {
@@ -102,9 +102,29 @@ pub(crate) fn prepare(
         samples,
         unchanged: writer.unchanged,
         clipped,
+        damaged: Vec::new(),
         dir: writer.finish(&target, request.quantised.cloned())?,
         map: map.finish()?,
     })
+}
+
+/// Reads all headers, and returns how many cases are made at once.
+fn at_once(maker: &VolumeSampleMaker<'_>, cases: &[Case]) -> Result<usize, PrepError> {
+    let free = free_memory();
+    let mut largest = 0;
+    for case in cases {
+        let needed = maker.memory(&case.directory)?;
+        if let Some(free) = free.filter(|free| needed > free.with_swap) {
+            return Err(VolumeError::Memory {
+                directory: case.directory.clone(),
+                needed,
+                free: free.with_swap,
+            }
+            .into());
+        }
+        largest = needed.max(largest);
+    }
+    Ok(volumes_at_once(largest, free.map(|free| free.available)))
 }
 
 /// What each thread needs to make a case.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_datasets::volumes::{NiftiFile, NiftiHeader, VolumeError};
+use regatta_datasets::volumes::{MAX_VOXELS, NiftiFile, NiftiHeader, VolumeError};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, SlidingWindows, Volumes},
     layout::Layout,
@@ -11,6 +11,7 @@ use regatta_types::{
 
 use super::{
     geometry::Volume,
+    memory::memory_of,
     zoom::{zoom_linear, zoom_nearest, zoomed_size},
 };
 use crate::{conversion::push_element, error::PrepError};
@@ -170,23 +171,40 @@ impl<'a> VolumeSampleMaker<'a> {
         })
     }
 
+    /// Returns the bytes of memory that the case in `directory` takes.
+    pub(crate) fn memory(&self, directory: &Path) -> Result<u64, VolumeError> {
+        let path = directory.join(&self.kind.image);
+        let header = NiftiFile::open(&path)?.header;
+        let zoomed = self.zoomed(&header, &path)?;
+        Ok(memory_of(header.size, self.padded(zoomed)))
+    }
+
+    /// Returns an upper bound of the size of a sample.
+    fn padded(&self, size: [usize; 3]) -> [usize; 3] {
+        [0, 1, 2].map(|axis: usize| {
+            let side = size[axis].max(self.window[axis]);
+            side.saturating_add(self.windows.stride[axis])
+        })
+    }
+
     /// Returns the size at the common spacing.
     fn zoomed(&self, header: &NiftiHeader, path: &Path) -> Result<[usize; 3], VolumeError> {
-        if header.spacing == self.kind.spacing {
-            return Ok(header.size);
-        }
         let factors = [0, 1, 2].map(|axis: usize| header.spacing[axis] / self.kind.spacing[axis]);
-        let size = zoomed_size(header.size, factors);
-        let voxels = size
-            .iter()
-            .try_fold(1_usize, |voxels, &side| voxels.checked_mul(side));
-        if voxels.is_some_and(|voxels| (1..=MAX_VOXELS).contains(&voxels)) {
+        let size = if header.spacing == self.kind.spacing {
+            header.size
+        } else {
+            zoomed_size(header.size, factors)
+        };
+        // A thin volume is padded to a window.
+        let padded = self.padded(size).into_iter();
+        let voxels = padded.fold(1_usize, usize::saturating_mul);
+        if voxels <= MAX_VOXELS && !size.contains(&0) {
             return Ok(size);
         }
         Err(VolumeError::Form {
             path: path.to_owned(),
             reason: format!(
-                "its {:?} voxels at distances of {:?} millimetres become {size:?}",
+                "its {:?} voxels at distances of {:?} millimetres become {size:?}, which is nothing or more than {MAX_VOXELS} voxels with padding",
                 header.size, header.spacing
             ),
         })
@@ -211,9 +229,6 @@ impl<'a> VolumeSampleMaker<'a> {
         Ok(affine)
     }
 }
-
-/// The most voxels of a sample.
-const MAX_VOXELS: usize = 1 << 29;
 
 /// Returns a value as a 32-bit float.
 fn finite(value: f64) -> Result<f32, String> {

@@ -32,6 +32,7 @@ pub(crate) fn request<'a>(benchmark: &'a Benchmark, dtype: Dtype, data: &'a Path
         data,
         labels: None,
         calibration: None,
+        accepts_damaged: false,
     }
 }
 

@@ -89,6 +89,8 @@ pub mod end_reason {
     pub const LIMIT_IGNORED: &str = "the device did not abort the run, which reached its limit";
     /// The device could not seal a failed run within the run's limit. The coordinator gave it up.
     pub const NOT_SEALED_IN_LIMIT: &str = "the device could not seal the run within its limit";
+    /// The coordinator aborted an accuracy run whose first answers are far below the target.
+    pub const HOPELESS_ACCURACY: &str = "the accuracy cannot reach its target";
     /// There is too little disk space for the run.
     pub const NO_SPACE: &str = "the device cannot keep the run";
     /// The download of the assets cannot start.

@@ -1,0 +1,49 @@
+//! The runs that send their accuracy logs while they run.
+
+use regatta_types::{RunId, StreamName, documents::RunSpec};
+
+use super::{Result, RunDraft, Store, values};
+
+/// A run that sends its accuracy log while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveRun {
+    /// The run.
+    pub run: RunId,
+    /// Its accuracy log.
+    pub accuracy_log: StreamName,
+    /// The number of leading bytes of it that are on disk.
+    pub committed: u64,
+    draft: String,
+}
+
+impl LiveRun {
+    /// Returns the run's spec, as it was drafted. `None` for a draft of another version.
+    pub fn spec(&self) -> Option<RunSpec> {
+        serde_json::from_str(&self.draft)
+            .ok()
+            .map(|draft: RunDraft| draft.spec)
+    }
+}
+
+impl Store {
+    /// Returns the running runs that send their logs live and have sent a part of an accuracy log. Those with a requested abort are left out.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn live_runs(&self) -> Result<Vec<LiveRun>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT runs.id AS run, draft, name, committed FROM runs JOIN streams ON streams.run = runs.id
+             WHERE recorded IS NULL AND lost = 0 AND abort IS NULL AND phase = 'running'
+                 AND json_extract(draft, '$.spec.delivery') = 'live' AND name = 'mlperf_log_accuracy.json' AND committed > 0",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(LiveRun {
+                run: values::parsed(row, "run")?,
+                accuracy_log: values::parsed(row, "name")?,
+                committed: values::unsigned(row, "committed")?,
+                draft: row.get("draft")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
