@@ -16,6 +16,7 @@ use std::{
 use support::{
     Dice,
     coordinator::Coordinator,
+    delivering::{Faults, SUMMARY},
     eventually,
     page_client::{Channel, FORM, PageClient},
 };
@@ -466,6 +467,45 @@ fn an_action_whose_form_arrives_after_the_revocation_changes_nothing() {
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     let log = coordinator.json(&["device", "log", &device])["log"].clone();
     assert_eq!(log.as_array().unwrap().len(), 0, "{log}");
+}
+
+#[test]
+fn a_download_in_progress_ends_when_its_token_is_revoked() {
+    let mut run = String::new();
+    let coordinator = Coordinator::with_a_login_after(|coordinator, device| {
+        run = coordinator.request_run("PerformanceOnly");
+        device.play(Faults::default(), &mut Dice::new(1));
+        coordinator.record(&run);
+    });
+    let file = coordinator.path(&format!("runs/{run}/files/{SUMMARY}"));
+    let file = fs::File::options().write(true).open(file).unwrap();
+    // It has no blocks on the disk.
+    file.set_len(8 << 30).unwrap();
+    let page = coordinator.page();
+    let token = coordinator.page_token("rita", "reader");
+    let mut download = page.connect();
+    let request = format!(
+        "GET /run/{run}/file/{SUMMARY} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
+        page.host
+    );
+    download.write_all(request.as_bytes()).unwrap();
+    let mut part = vec![0; 1 << 20];
+    let mut begin = String::new();
+    while begin.len() < part.len() {
+        let read = download.read(&mut part).unwrap();
+        begin.push_str(std::str::from_utf8(&part[..read]).unwrap());
+    }
+    assert!(begin.starts_with("HTTP/1.1 200 "), "{}", &begin[..500]);
+    let _ = coordinator.json(&["dashboard", "token", "revoke", "rita"]);
+    // Within a second, as the documentation says.
+    std::thread::sleep(Duration::from_secs(1));
+    let mut rest = 0;
+    while let Ok(read) = download.read(&mut part)
+        && read > 0
+    {
+        rest += read;
+        assert!(rest < 64 << 20, "more than buffers hold");
+    }
 }
 
 #[test]

@@ -58,10 +58,17 @@ impl Coordinator {
 
     /// A served lab with keys that knows one device, which is offline. Its page needs a login and is at a free port of every address.
     pub fn with_a_login() -> Self {
+        Self::with_a_login_after(|_, _| {})
+    }
+
+    /// As [`Self::with_a_login`], after what a test does with the device.
+    pub fn with_a_login_after(work: impl FnOnce(&Self, &mut SimulatedDevice)) -> Self {
         let mut coordinator = Self::initialised();
         coordinator.configure(&[("tls = true", "tls = false")]);
         coordinator.serve();
-        let _device = coordinator.join(1);
+        let mut device = coordinator.join(1);
+        work(&coordinator, &mut device);
+        drop(device);
         coordinator.kill();
         coordinator.configure(&[
             ("tls = false", "tls = true"),

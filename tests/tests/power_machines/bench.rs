@@ -18,6 +18,18 @@ use serde_json::Value;
 /// The last round to which somebody submitted power results, and whose official checker is one program.
 pub(crate) const POWER_ROUND: &str = "v5.1";
 
+/// The name of a file that the device's SFTP server sends as `../../evil`, which has the same length.
+pub(crate) const SENT_AS_FOREIGN: &str = "evil-name-";
+/// That server: Debian's, with the name replaced in what it sends.
+const SFTP: &str = "exec python3 -c '\
+import os, subprocess
+server = subprocess.Popen([\"/usr/lib/openssh/sftp-server\"], stdout=subprocess.PIPE)
+for sent in iter(lambda: os.read(server.stdout.fileno(), 1 << 20), b\"\"):
+    sent = sent.replace(b\"evil-name-\", b\"../../evil\")
+    while sent:
+        sent = sent[os.write(1, sent):]
+'";
+
 /// A lab with a director and a device behind sshds.
 pub(crate) struct Bench {
     pub(crate) lab: Lab,
@@ -33,7 +45,12 @@ impl Bench {
             config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
             ..Likeness::default()
         };
-        let (director, device) = (Sshd::start(likeness)?, Sshd::start(likeness)?);
+        let foreign = Likeness {
+            config: "Subsystem sftp sftp-of-a-device\nMaxStartups 100\n",
+            programs: &[("sftp-of-a-device", SFTP)],
+            ..Likeness::default()
+        };
+        let (director, device) = (Sshd::start(likeness)?, Sshd::start(foreign)?);
         for machine in [&director, &device] {
             let copy = machine.home().join("power-dev");
             let _ = succeed_output(Command::new("cp").arg("-r").arg(power_dev).arg(&copy));

@@ -2,18 +2,21 @@
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     process::{Command, Output},
     sync::atomic::Ordering,
+    thread,
+    time::Duration,
 };
 
 use regatta_tests::{
     DEVICE, Process, eventually,
     power_sessions::{json, kill, processes},
     printed, succeed_output,
-    wire::{CUT, SILENT, Wire},
+    wire::{CUT, OPEN, SILENT, Wire},
 };
 
-use crate::bench::Bench;
+use crate::bench::{Bench, SENT_AS_FOREIGN};
 
 pub(crate) fn a_program_that_is_killed(bench: &Bench, program: &str, reason: &str) {
     let meter = format!("killed-{}", program.replace('.', "-"));
@@ -37,6 +40,28 @@ pub(crate) fn a_connection_that_ends(bench: &Bench, how: u8) {
         &id,
         "the connection to the director was lost",
     );
+}
+
+/// Neither connection brings anything for 17 s of the ranging run, as in a network that loses a switch for a moment.
+pub(crate) fn a_network_that_stalls(bench: &Bench) {
+    let meter = "stalled";
+    let wires = [Wire::to(bench.director.port), Wire::to(bench.device.port)];
+    bench.add_meter(meter, wires[0].port, "");
+    let (mut process, _) = bench.begin_through(meter, wires[1].port);
+    let set = |state: u8| {
+        for wire in &wires {
+            wire.state.store(state, Ordering::Relaxed);
+        }
+    };
+    set(SILENT);
+    thread::sleep(Duration::from_secs(17));
+    set(OPEN);
+    eventually("the session to end", 120, || !process.is_running());
+    let row = bench.newest(meter).expect("a session");
+    assert_eq!(row["verdict"], "rehearsal", "{row}\n{}", process.output());
+    let record = bench.json(&["power", "show", row["session"].as_str().expect("an id")]);
+    let record = &record["record"];
+    assert_eq!(record["official_summary"], "11 of 11 checks passed", "{record}");
 }
 
 /// The connection to the device brings nothing more while the session's files are fetched.
@@ -166,6 +191,23 @@ pub(crate) fn a_session_whose_files_stay_on_the_device(bench: &Bench) {
     let refused = fetch();
     assert!(!refused.status.success(), "{}", printed(&refused));
     fs::remove_file(&place).expect("the file");
+    let on_device = bench
+        .device
+        .home()
+        .join(format!("regatta-power/{id}-device/session"));
+    let refused = |expected: &str| {
+        let words = printed(&fetch());
+        assert!(words.contains(expected), "{expected}: {words}");
+    };
+    let link = on_device.join("link");
+    symlink("/etc/hostname", &link).expect("a link");
+    refused("session/link is neither a file nor a directory");
+    fs::remove_file(link).expect("the link");
+    let foreign = on_device.join(SENT_AS_FOREIGN);
+    fs::write(&foreign, "not for this place").expect("a file of the session");
+    refused("invalid file name `../../evil`");
+    assert!(!bench.lab.workspace().join("power/evil").exists());
+    fs::remove_file(foreign).expect("the file");
     let fetched = fetch();
     assert!(fetched.status.success(), "{}", printed(&fetched));
     let record = json(&fetched);

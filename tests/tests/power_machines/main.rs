@@ -14,7 +14,7 @@ use bench::Bench;
 use faults::{
     a_command_that_is_interrupted, a_command_that_is_killed, a_connection_that_ends,
     a_connection_that_ends_with_the_files, a_device_that_is_lost, a_director_that_prints_without_end,
-    a_program_that_is_killed, a_session_whose_files_stay_on_the_device,
+    a_network_that_stalls, a_program_that_is_killed, a_session_whose_files_stay_on_the_device,
 };
 use regatta_power::ntp;
 use regatta_tests::{
@@ -46,6 +46,7 @@ fn sessions_of_three_machines_are_recorded_and_leave_nothing() {
             scope.spawn(move || a_program_that_is_killed(bench, "client.py", "the client has failed")),
             scope.spawn(move || a_connection_that_ends(bench, CUT)),
             scope.spawn(move || a_connection_that_ends(bench, SILENT)),
+            scope.spawn(move || a_network_that_stalls(bench)),
             scope.spawn(move || a_connection_that_ends_with_the_files(bench)),
             scope.spawn(move || a_command_that_is_killed(bench)),
             scope.spawn(move || a_command_that_is_interrupted(bench)),
