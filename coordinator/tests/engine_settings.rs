@@ -7,8 +7,8 @@ mod support;
 
 use std::{fs, process::Output};
 
-use regatta_config::engine_settings::SETTINGS;
 use regatta_types::documents::EngineKind;
+use regatta_types::engine_settings::SETTINGS;
 use support::coordinator::Coordinator;
 
 fn refusal(output: &Output) -> (Option<i32>, String) {

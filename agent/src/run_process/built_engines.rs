@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use regatta_engines::tensorrt::calibration;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
-use regatta_harness::{HarnessSettings, calibration_path, engine_cache, plugin_libraries};
+use regatta_harness::{calibration_path, engine_cache, plugin_libraries};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
 use serde_json::Value;
 
@@ -26,8 +26,7 @@ const DESCRIPTIONS: &str = "engines.json";
 /// # Errors
 /// [`Failure`] when a file cannot be read or written, or the cache of these samples is gone.
 pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
-    let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
-    let Some(path) = calibration_path(&settings.engine, plan.scratch.as_deref()) else {
+    let Some(path) = calibration_path(&plan.engine.settings, plan.scratch.as_deref()) else {
         return Ok(());
     };
     if calibration::has_scales(&path) {
@@ -58,8 +57,8 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
 /// [`Failure`] when there is none, or when TensorRT is missing.
 pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let (cache, engines) = engines_of_model(plan)?;
-    let settings = HarnessSettings::try_from(&plan.engine).map_err(Failure::usage)?;
-    let plugins = plugin_libraries(&settings.engine, &plan.benchmark.model, plan.scratch.as_deref());
+    let settings = &plan.engine.settings;
+    let plugins = plugin_libraries(settings, &plan.benchmark.model, plan.scratch.as_deref());
     let mut descriptions = Vec::with_capacity(engines.len());
     for (directory, _) in &engines {
         descriptions.push(

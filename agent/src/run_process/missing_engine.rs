@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_config::engine_settings::EngineBuild;
 use regatta_engines::{EngineError, tensorrt::BuildCommand};
-use regatta_harness::{HarnessSettings, SetUpError};
+use regatta_harness::SetUpError;
+use regatta_types::engine_settings::EngineBuild;
 
 use super::prepared_run::{PreparedRun, RunPlan};
 use crate::exit::Failure;
@@ -52,12 +52,10 @@ fn missing(failure: &Failure) -> Option<&BuildCommand> {
 
 /// Returns whether the settings allow a build. A named engine would not be the one that is built.
 fn builds_missing(plan: &RunPlan) -> bool {
-    HarnessSettings::try_from(&plan.engine).is_ok_and(|settings| {
-        let engine = settings.engine;
-        engine.engine_build != Some(EngineBuild::Never)
-            && engine.gpu_engine.is_none()
-            && engine.dla_engine.is_none()
-    })
+    let settings = &plan.engine.settings;
+    settings.engine_build != Some(EngineBuild::Never)
+        && settings.gpu_engine.is_none()
+        && settings.dla_engine.is_none()
 }
 
 /// Builds an engine. Its messages go to the run's log.

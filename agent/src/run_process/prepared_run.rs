@@ -56,7 +56,7 @@ impl RunPlan {
     /// # Errors
     /// [`Failure`] with the setting that is wrong (usage error) or the part that is missing (failure).
     pub(crate) fn prepare(self) -> Result<PreparedRun, Failure> {
-        let mut settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
+        let mut settings = HarnessSettings::new(self.engine.settings).map_err(Failure::usage)?;
         settings.learn = self.learn;
         let chosen = loadgens::find(&self.loadgen, &self.benchmark).map_err(Failure::could_not)?;
         let resolved = self.request.resolve();

@@ -1,6 +1,6 @@
 //! A parsed run request and its draft. The draft has everything that does not depend on the device's measured speed.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use regatta_conf::{
     Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings, UserKeyError, full_user_key,
@@ -127,7 +127,8 @@ impl Request<'_> {
             limit_s: None,
         };
         if let Some(mut chosen) = self.system.clone() {
-            chosen.merge_under(&mut draft.spec.engine.settings);
+            let user = mem::take(&mut draft.spec.engine.settings);
+            draft.spec.engine.settings = chosen.settings_under(user);
             let lines = chosen.conf.into_iter();
             draft
                 .guesses
@@ -199,7 +200,10 @@ fn concerns(key: &str, scenario: Scenario) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use regatta_types::documents::{EngineKind, PowerSetting};
+    use regatta_types::{
+        documents::{EngineKind, PowerSetting},
+        engine_settings::EngineSettings,
+    };
 
     use super::*;
     use regatta_config::{
@@ -217,7 +221,7 @@ mod tests {
             mode: Mode::PerformanceOnly,
             engine: EngineSpec {
                 kind: EngineKind::Tract,
-                settings: BTreeMap::new(),
+                settings: EngineSettings::default(),
             },
             loadgen: LoadgenChoice::Native,
             length: RunLength::Duration(3000),
@@ -285,7 +289,7 @@ mod tests {
              [run.expected]\noffline_expected_qps = 77.5\n",
         )
         .unwrap();
-        let drafted = |user_settings: Option<&str>| {
+        let drafted = |batch_size: Option<usize>| {
             draft(|request| {
                 let requested = SystemRequest {
                     benchmark: request.benchmark,
@@ -294,20 +298,15 @@ mod tests {
                     engine: request.engine.kind,
                 };
                 request.system = system.choose(&requested, "boat.toml", Some("00"));
-                if let Some(batch) = user_settings {
-                    request
-                        .engine
-                        .settings
-                        .insert("batch_size".to_owned(), batch.to_owned());
-                }
+                request.engine.settings.batch_size = batch_size;
             })
             .unwrap()
         };
         let taken = drafted(None).spec;
-        assert_eq!(taken.engine.settings["batch_size"], "4");
+        assert_eq!(taken.engine.settings.batch_size, Some(4));
         assert!(taken.conf.user_conf.contains("digits.Offline.target_qps = 77.5"));
-        let taken = drafted(Some("9")).spec;
-        assert_eq!(taken.engine.settings["batch_size"], "9");
+        let taken = drafted(Some(9)).spec;
+        assert_eq!(taken.engine.settings.batch_size, Some(9));
         let record = taken.system.unwrap();
         assert_eq!(
             (record.settings, record.conf),

@@ -4,8 +4,8 @@
 use std::{path::PathBuf, str::FromStr};
 
 use regatta_config::{
+    boards,
     catalogue::{Catalogue, CatalogueError},
-    engine_settings::{EngineSettingError, EngineSettings},
     round::Round,
     system::{SystemRequest, SystemValues},
 };
@@ -17,6 +17,7 @@ use regatta_types::{
         Delivery, DeviceFacts, EngineKind, EngineSpec, GateSpec, LoadgenChoice, PowerSetting, RunLength,
         RunSpec, StateSpec,
     },
+    engine_settings::{EngineSettingError, EngineSettings},
 };
 
 use super::{
@@ -178,6 +179,7 @@ pub struct ParsedWords<'a> {
     benchmark: &'a Benchmark,
     round: &'a Round,
     engine: EngineKind,
+    settings: EngineSettings,
     loadgen: LoadgenChoice,
     modes: Vec<Mode>,
     scenarios: Vec<Scenario>,
@@ -210,7 +212,12 @@ impl<'a> ParsedWords<'a> {
         if scenarios.is_empty() {
             return Err(ResolveError::NoScenario);
         }
-        EngineSettings::read(engine, &words.set)
+        let set = words
+            .set
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let settings = EngineSettings::parse(engine, set)
+            .and_then(|settings| boards::check(&settings).map(|()| settings))
             .map_err(|error| ResolveError::EngineSetting { engine, error })?;
         Ok(Self {
             words,
@@ -218,6 +225,7 @@ impl<'a> ParsedWords<'a> {
             benchmark,
             round,
             engine,
+            settings,
             loadgen,
             modes,
             scenarios,
@@ -282,7 +290,7 @@ impl<'a> ParsedWords<'a> {
             mode,
             engine: EngineSpec {
                 kind: self.engine,
-                settings: self.words.set.clone(),
+                settings: self.settings.clone(),
             },
             loadgen: self.loadgen.clone(),
             length: self.length,
@@ -399,7 +407,7 @@ impl<'a> RunFiles<'a> {
     /// Returns [`ResolveError`] when devices cannot get them.
     pub fn add_to(&self, draft: &mut RunDraft, requested: &[String]) -> Result<(), ResolveError> {
         let is_asset = |place: &str| self.served.iter().any(|path| assets::holds(path, place));
-        form::take(&mut draft.spec, &is_asset, &self.scratch)?;
+        form::select_sample_form(&mut draft.spec, &is_asset, &self.scratch)?;
         Ok(assets::name_in(
             &mut draft.spec,
             requested,

@@ -1,7 +1,7 @@
 //! `regatta settings`: the engine settings as they are declared, for people and for programs. Needs no workspace.
 
 use clap::Subcommand;
-use regatta_config::engine_settings::{SETTINGS, Setting, ValueType};
+use regatta_types::engine_settings::{SETTINGS, Setting, ValueType};
 use regatta_types::{Scenario, documents::EngineKind};
 use serde_json::{Value, json};
 

@@ -10,6 +10,7 @@ use regatta_types::{
         AccuracyResult, Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase,
         RunState, RunTask,
     },
+    engine_settings::EngineSettings,
 };
 
 use super::{
@@ -30,7 +31,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         mode,
         engine: EngineSpec {
             kind: EngineKind::Tract,
-            settings: BTreeMap::new(),
+            settings: EngineSettings::default(),
         },
         loadgen: LoadgenChoice::Native,
         length: RunLength::TestRun,

@@ -413,7 +413,6 @@ fn quick_sim() -> SimModel {
 
 /// Returns the modelled units of the text of `sim_units`.
 pub fn units_of(text: &str) -> Vec<UnitModel> {
-    let value = [("sim_units".to_owned(), text.to_owned())].into();
-    let settings = EngineSettings::read(EngineKind::Sim, &value).unwrap();
+    let settings = EngineSettings::parse(EngineKind::Sim, [("sim_units", text)]).unwrap();
     SimModel::units(&settings.sim_units.unwrap())
 }

@@ -1,18 +1,14 @@
 //! Settings of harness and engine: the engine settings of a run, and the modelled accelerator that they configure.
-//! `regatta_config::engine_settings` declares the settings.
+//! `regatta_types::engine_settings` declares the settings.
 
 mod modelled_board;
 
-use regatta_config::engine_settings::{BoardName, EngineSettingError, EngineSettings, TimingWait};
+use regatta_config::engine_settings::{BoardName, EngineSettings, TimingWait};
 use regatta_engines::sim::SimModel;
-use regatta_types::documents::EngineSpec;
 
 /// Why settings cannot be used on this machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
-    /// A name or a value is not valid.
-    #[error(transparent)]
-    Engine(#[from] EngineSettingError),
     /// The modelled board does not exist on this machine.
     #[error(
         "the engine setting sim_board is `{0}`, but must be a modelled board such as agx-orin.resnet50, or the path of a board's file"
@@ -33,23 +29,22 @@ pub struct HarnessSettings {
 }
 
 impl HarnessSettings {
-    /// Returns whether LoadGen's issuing thread spins while it waits.
-    pub fn timing_spins(&self) -> bool {
-        self.engine.timing_wait == Some(TimingWait::Spin)
-    }
-}
-
-impl TryFrom<&EngineSpec> for HarnessSettings {
-    type Error = SettingError;
-
-    fn try_from(spec: &EngineSpec) -> Result<Self, SettingError> {
-        let engine = EngineSettings::try_from(spec)?;
+    /// Returns the settings of a run.
+    ///
+    /// # Errors
+    /// [`SettingError::NoBoard`] when this machine does not have the modelled board.
+    pub fn new(engine: EngineSettings) -> Result<Self, SettingError> {
         let sim = sim_model(&engine)?;
         Ok(Self {
             engine,
             sim,
             learn: false,
         })
+    }
+
+    /// Returns whether LoadGen's issuing thread spins while it waits.
+    pub fn timing_spins(&self) -> bool {
+        self.engine.timing_wait == Some(TimingWait::Spin)
     }
 }
 
@@ -80,13 +75,7 @@ mod tests {
     use super::*;
 
     fn settings(values: &[(&str, &str)]) -> Result<HarnessSettings, SettingError> {
-        HarnessSettings::try_from(&EngineSpec {
-            kind: EngineKind::Sim,
-            settings: values
-                .iter()
-                .map(|&(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
-        })
+        HarnessSettings::new(EngineSettings::parse(EngineKind::Sim, values.iter().copied()).unwrap())
     }
 
     #[test]
@@ -113,18 +102,14 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(refused.contains("sim_board is `no-such-board`"), "{refused}");
-        assert!(settings(&[("batch_size", "0")]).is_err());
     }
 
     #[test]
     fn every_systems_file_configures_a_harness() {
         for system in regatta_config::known::systems().unwrap() {
             for run in &system.runs {
-                for kind in [run.engine, EngineKind::Sim] {
-                    let settings = run.settings.texts();
-                    let read = HarnessSettings::try_from(&EngineSpec { kind, settings });
-                    assert!(read.is_ok(), "{}: {read:?}", system.name);
-                }
+                let read = HarnessSettings::new(run.settings.clone());
+                assert!(read.is_ok(), "{}: {read:?}", system.name);
             }
         }
     }

@@ -129,8 +129,8 @@ fn conditions_of(row: &RunRow, workspace: &Workspace) -> BTreeMap<String, String
     add("round", spec.round.clone());
     add("requested LoadGen", spec.loadgen.to_string());
     add("requested engine", spec.engine.kind.to_string());
-    for (key, value) in &spec.engine.settings {
-        add(&format!("setting {key}"), value.clone());
+    for (setting, value) in spec.engine.settings.iter() {
+        add(&format!("setting {}", setting.name), value.to_string());
     }
     for (key, value) in &row.draft.user_settings {
         add(&format!("conf {key}"), value.clone());
