@@ -10,16 +10,21 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use regatta_lab_runs::Words;
-use regatta_lab_store::workspace::{Workspace, make_directory};
+use regatta_lab_store::{
+    RunRequest,
+    workspace::{Workspace, make_directory},
+};
+use regatta_types::DeviceId;
 
 /// The only line that a session's command reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PowerJob {
     /// The new session's id.
     pub session: String,
+    /// The device.
+    pub device: DeviceId,
     /// The run, which is made twice.
-    pub words: Words,
+    pub request: RunRequest,
 }
 
 impl PowerJob {

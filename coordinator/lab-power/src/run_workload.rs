@@ -23,7 +23,7 @@ use super::{
     machine::Link,
     session_watch::{Observation, SessionWatch},
 };
-use regatta_lab_runs::{least_seconds, repetitions};
+use regatta_lab_runs::{RateRetries, least_seconds};
 use regatta_lab_store::{RunDraft, RunRow, Store, workspace::Workspace};
 
 /// The command of the official client: it ends with the code that it reads.
@@ -60,9 +60,6 @@ fn run_limit(draft: &RunDraft, ranging_time: Option<Duration>) -> Duration {
     };
     Duration::from_secs(draft.limit_s.map_or(own, |limit| limit.min(own)))
 }
-
-/// The most repetitions of a ranging run with a guessed rate.
-const MAX_REPETITIONS: usize = 2;
 
 /// Gives the official client the logs of a part's run, which are in a directory of this machine.
 pub type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
@@ -217,9 +214,10 @@ impl<'a> RunWorkload<'a> {
 
     /// Returns whether an INVALID run would be sent with another rate now that the device's speed is known.
     fn has_guessed_rate(&self, row: &RunRow) -> Result<bool, String> {
-        let found = repetitions(std::slice::from_ref(row), self.order.workspace, self.order.store);
-        let found = found.map_err(|error| format!("{error:#}"))?;
-        Ok(!found.is_empty())
+        let earlier = self.repeated.len() as u64;
+        let next = RateRetries::default().next(row, earlier, self.order.workspace, self.order.store);
+        next.map(|draft| draft.is_some())
+            .map_err(|error| format!("{error:#}"))
     }
 
     /// Makes the ranging run again, which the meter ranges as well: it is longer than it had to be, and the session is not lost.
@@ -348,7 +346,7 @@ impl Workload for RunWorkload<'_> {
             self.expect_progress(part, run)?;
             return Ok(None);
         }
-        if part == Part::Ranging && self.repeated.len() < MAX_REPETITIONS && self.has_guessed_rate(&row)? {
+        if part == Part::Ranging && self.has_guessed_rate(&row)? {
             self.repeat_ranging(run)?;
             return Ok(None);
         }

@@ -123,12 +123,12 @@ mod tests {
     };
 
     use super::*;
-    use crate::Request;
+    use crate::ResolvedRequest;
     use regatta_lab_store::{Rates, RunOutcome};
 
     fn row(scenario: Scenario, mode: Mode, batch_size: usize, rates: Rates) -> RunRow {
         let catalogue = Catalogue::read(None).unwrap();
-        let request = Request {
+        let request = ResolvedRequest {
             device: "0".repeat(32).parse().unwrap(),
             benchmark: catalogue.benchmark("digits").unwrap(),
             round: catalogue.round(None).unwrap(),
@@ -220,12 +220,7 @@ mod tests {
             ..Rates::default()
         };
         let other = row(Scenario::SingleStream, Mode::PerformanceOnly, 8, rate(9e6));
-        let newest = row(
-            Scenario::SingleStream,
-            Mode::PerformanceOnly,
-            1,
-            rate(123_456.0),
-        );
+        let newest = row(Scenario::SingleStream, Mode::PerformanceOnly, 1, rate(123_456.0));
         let older = row(Scenario::SingleStream, Mode::PerformanceOnly, 1, rate(7e6));
         let past = [other, newest, older];
         assert_eq!(

@@ -24,6 +24,7 @@ use crate::{
     tables,
 };
 use regatta_lab_net::assets::{AssetStore, AssetStoreError, LockedAssetStore};
+use regatta_lab_runs::vocabulary;
 use regatta_lab_store::{AssetRow, Store, workspace::Workspace};
 
 /// Commands about assets.
@@ -66,7 +67,7 @@ pub(super) struct FetchArgs {
     #[command(flatten)]
     job: JobArgs,
     /// The engine of the runs, which decides the form of the samples
-    #[arg(long, default_value = "tract")]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = "tract")]
     engine: EngineKind,
 }
 
@@ -99,7 +100,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Fetch(args) => device_job::request(
             &args.job,
-            args.job.words(RunTask::AssetFetch, args.engine),
+            args.job.input(RunTask::AssetFetch, args.engine)?,
             context,
         ),
         Command::Add {

@@ -10,6 +10,7 @@ use crate::{
     exit::{self, CommandResult},
     tables,
 };
+use regatta_lab_runs::vocabulary;
 
 /// `settings ...`
 #[derive(Debug, Subcommand)]
@@ -21,11 +22,11 @@ pub(super) enum Command {
 /// Flags of `settings list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// Only the settings that this engine accepts: null, tract, tensorrt or sim
-    #[arg(long)]
+    /// Only the settings that this engine accepts
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// Only the settings that act in this scenario
-    #[arg(long)]
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true)]
     scenario: Option<Scenario>,
 }
 

@@ -17,13 +17,13 @@ use super::{
     Comparison, devices, quickstart,
     runs::{a_line_each, two_lines_each},
 };
-use regatta_lab_runs::Request;
+use regatta_lab_runs::ResolvedRequest;
 use regatta_lab_store::{DeviceRow, HealthRow, Metric, RunOutcome, RunRow, RunTiming, workspace::Workspace};
 use regatta_lab_views::wording::{run_text, why_not};
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
     let catalogue = Catalogue::read(None).unwrap();
-    let request = Request {
+    let request = ResolvedRequest {
         device: "0".repeat(32).parse().unwrap(),
         benchmark: catalogue.benchmark("digits").unwrap(),
         round: catalogue.round(None).unwrap(),

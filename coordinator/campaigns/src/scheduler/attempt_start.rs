@@ -1,5 +1,7 @@
 //! Begins attempts: requests their runs, or starts their power sessions.
 
+use std::time::Duration;
+
 use regatta_config::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::{RunId, documents::EndCause};
@@ -13,9 +15,10 @@ use crate::{
     retry::{self, Alternatives},
     run_limit::default_limit_s,
 };
-use regatta_lab_runs::{ParsedWords, ResolveError, RunFiles, Words, least_seconds};
+use regatta_lab_runs::{KnownRequest, RunFiles, least_seconds};
 use regatta_lab_store::{
     AttemptEnd, AttemptRow, AttemptWork, CampaignRow, Combination, DeviceRow, NewAttempt, RunDraft,
+    RunRequest,
 };
 
 impl Scheduler {
@@ -54,7 +57,7 @@ impl Scheduler {
                 // The session's command reports what is wrong with a draft.
                 let draft = draft(combination, device, &catalogue, &files).ok();
                 let limit_s = draft.map_or(Ok(None), |draft| self.session_limit(&draft))?;
-                sessions.push((new, meter.clone(), combination.words.clone(), limit_s));
+                sessions.push((new, meter.clone(), combination.request.clone(), limit_s));
                 continue;
             }
             let drafted = match &combination.audit {
@@ -78,13 +81,15 @@ impl Scheduler {
                 Err(reason) => self.refuse(campaign, progress, new, &reason)?,
             }
         }
-        for (new, meter, words, limit_s) in sessions {
-            self.begin_session(new, &meter, &words, limit_s, now)?;
+        for (new, meter, mut request, limit_s) in sessions {
+            // A run that hangs would keep the meter.
+            request.limit = request.limit.or(limit_s.map(Duration::from_secs));
+            self.begin_session(new, &meter, request, now)?;
         }
         Ok(has_begun)
     }
 
-    /// Returns the time limit of a session's runs, if the plan has none: a run that hangs would keep the meter.
+    /// Returns the time limit of a session's runs, if the plan has none.
     fn session_limit(&self, draft: &RunDraft) -> anyhow::Result<Option<u64>> {
         if draft.limit_s.is_some() {
             return Ok(None);
@@ -119,26 +124,21 @@ impl Scheduler {
         Ok(self.store.refuse_attempt(new, end)?)
     }
 
-    /// Begins a power session, whose runs end at `limit_s` at the latest. A second one of the same meter waits.
+    /// Begins a power session. A second one of the same meter waits.
     fn begin_session(
         &mut self,
         new: NewAttempt<'_>,
         meter: &str,
-        words: &str,
-        limit_s: Option<u64>,
+        request: RunRequest,
         now: Now,
     ) -> anyhow::Result<()> {
         if self.power.uses_meter(meter) {
             return Ok(());
         }
-        let mut words: Words = serde_json::from_str(words)?;
-        words.device = Some(new.device.to_string());
-        words.limit = words
-            .limit
-            .or_else(|| limit_s.map(|seconds| format!("{seconds}s")));
         let job = PowerJob {
             session: RunId::now().to_string(),
-            words,
+            device: new.device.clone(),
+            request,
         };
         if !self
             .store
@@ -172,13 +172,7 @@ fn draft(
     catalogue: &Catalogue,
     files: &RunFiles<'_>,
 ) -> Result<RunDraft, String> {
-    let text = |error: &ResolveError| ErrorChain(error).to_string();
-    let words: Words = serde_json::from_str(&combination.words).map_err(|error| error.to_string())?;
-    let parsed = ParsedWords::parse(&words, catalogue).map_err(|error| text(&error))?;
-    let mut drafts = parsed.drafts(device).map_err(|error| text(&error))?;
-    let mut draft = drafts.pop().ok_or("the request has no run")?;
-    files
-        .add_to(&mut draft, &words.asset)
-        .map_err(|error| text(&error))?;
-    Ok(draft)
+    KnownRequest::find(&combination.request, catalogue)
+        .and_then(|known| known.draft_with_files(device, files))
+        .map_err(|error| ErrorChain(&error).to_string())
 }

@@ -1,4 +1,5 @@
-//! A parsed run request and its draft. The draft has everything that does not depend on the device's measured speed.
+//! A request with what the catalogue and the device have for it, and its draft. The draft has everything that does not depend on the device's
+//! measured speed.
 
 use std::{collections::BTreeMap, mem};
 
@@ -46,9 +47,9 @@ pub enum RequestError {
     },
 }
 
-/// One parsed run request.
+/// A request for a device, with benchmark, round, system and state.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct ResolvedRequest<'a> {
     /// The device.
     pub device: DeviceId,
     /// The benchmark.
@@ -79,7 +80,7 @@ pub struct Request<'a> {
     pub task: RunTask,
 }
 
-impl Request<'_> {
+impl ResolvedRequest<'_> {
     /// Creates the run's draft with a new id.
     ///
     /// # Errors
@@ -211,9 +212,9 @@ mod tests {
         system::{System, SystemRequest},
     };
 
-    fn draft(change: impl FnOnce(&mut Request<'_>)) -> Result<RunDraft, RequestError> {
+    fn draft(change: impl FnOnce(&mut ResolvedRequest<'_>)) -> Result<RunDraft, RequestError> {
         let catalogue = Catalogue::read(None).unwrap();
-        let mut request = Request {
+        let mut request = ResolvedRequest {
             device: "0123456789abcdef0123456789abcdef".parse().unwrap(),
             benchmark: catalogue.benchmark("digits").unwrap(),
             round: catalogue.round(None).unwrap(),
