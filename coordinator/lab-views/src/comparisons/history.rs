@@ -15,7 +15,7 @@ use super::{
     selection::{self, Runs, evidence},
 };
 use crate::{
-    comparisons::{Combination, History, HistoryChange, HistoryPoint, HistoryReport},
+    comparisons::{Combination, ComparisonVerdict, History, HistoryChange, HistoryPoint, HistoryReport},
     wording,
 };
 use regatta_lab_store::{RunRow, lab_error::LabError, workspace::Workspace};
@@ -92,9 +92,9 @@ fn history(
             mean_after: point.mean_after,
             p_value: point.p_value,
             verdict: if (point.mean_after < point.mean_before) == is_smaller_better {
-                "better"
+                ComparisonVerdict::Better
             } else {
-                "worse"
+                ComparisonVerdict::Worse
             },
             differences: differences(&conditions(before), &conditions(after)),
         }

@@ -121,7 +121,7 @@ fn campaign_device<'a>(
     CampaignDevice {
         device: device.id.to_string(),
         name: device.name.clone(),
-        state: device.activity().as_str(),
+        state: device.activity(),
         cell: cell.map(|cell| cell.number),
         subject: cell.map(|cell| subject_of_cell(cell, subjects)),
         run: open.and_then(|attempt| attempt.run),
