@@ -7,8 +7,7 @@ mod report;
 pub(crate) mod system;
 
 use std::{
-    collections::BTreeMap,
-    fs, io,
+    fs, io, mem,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -22,6 +21,7 @@ use regatta_types::{
     Scenario,
     benchmark::Benchmark,
     documents::{EngineKind, EngineSpec, SystemUse},
+    engine_settings::EngineSettings,
 };
 
 use self::{board::Origin, choice::Named, report::Report};
@@ -55,7 +55,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     let not_submittable = benchmark.not_submittable.clone();
     let log_dir = args.log_dir.clone().unwrap_or_else(|| new_log_dir(args));
     let mut request = request(args, &benchmark, &log_dir)?;
-    let mut settings = args.settings.iter().cloned().collect();
+    let mut settings = choice::settings(args.engine, &args.settings)?;
     let system = match &args.system {
         Some(name) => Some(take_system(name, args, &benchmark, &mut request, &mut settings)?),
         None => None,
@@ -107,7 +107,7 @@ fn take_system(
     args: &BenchArgs,
     benchmark: &Benchmark,
     request: &mut RunRequest,
-    settings: &mut BTreeMap<String, String>,
+    settings: &mut EngineSettings,
 ) -> Result<SystemUse, Failure> {
     let system_request = SystemRequest {
         benchmark,
@@ -116,7 +116,7 @@ fn take_system(
         engine: args.engine,
     };
     let mut chosen = system::chosen(name, &system_request)?;
-    chosen.merge_under(settings);
+    *settings = chosen.settings_under(mem::take(settings));
     if let Some(conf) = request.user_conf.take() {
         let conf = system::conf_over(&chosen.conf, &benchmark.loadgen_model, &system_request, conf)?;
         request.user_conf = Some(conf);

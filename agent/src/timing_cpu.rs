@@ -5,9 +5,6 @@ use regatta_types::documents::{Delivery, LoadgenChoice, RunSpec};
 
 use crate::thread_counters::allowed_cpus;
 
-/// The engine setting that names the processor.
-pub(crate) const SETTING: &str = "timing_cpu";
-
 /// Returns the processor of a run's issuing thread: the one that the spec names. If it names none, a live run uses the
 /// first allowed processor, so that the daemon can use others. `None` leaves the choice to the kernel, as the MLCommons
 /// LoadGen always does.
@@ -15,8 +12,8 @@ pub(crate) fn of_run(spec: &RunSpec) -> Option<usize> {
     if spec.loadgen != LoadgenChoice::Native {
         return None;
     }
-    match spec.engine.settings.get(SETTING) {
-        Some(text) => text.parse().ok(),
+    match spec.engine.settings.timing_cpu {
+        Some(cpu) => Some(cpu),
         None if spec.delivery == Delivery::Live => first_of_several(&allowed_cpus()),
         None => None,
     }

@@ -83,8 +83,8 @@ fn plans_that_cannot_run_are_refused_with_line_reason_and_remedy() {
             "line 8: unknown mode `Fast`",
         ),
         (
-            format!("{head}{CELLS}{all}set = {{ batch_sise = \"2\" }}\n"),
-            "the null engine has no setting `batch_sise`",
+            format!("{head}{CELLS}{all}set = {{ batch_sise = 2 }}\n"),
+            "line 8: there is no engine setting `batch_sise`; hint: did you mean `batch_size`?",
         ),
         (
             format!("{head}{CELLS}{all}benchmrk = \"digits\"\n"),

@@ -32,8 +32,8 @@ scenario = ["SingleStream", "Offline"]
 engine = "sim"
 duration = "1s"
 settings = [
-    { name = "small", set = { batch_size = "2" } },
-    { name = "large", set = { batch_size = "8" } },
+    { name = "small", set = { batch_size = 2 } },
+    { name = "large", set = { batch_size = 8 } },
 ]
 repeat = 5
 

@@ -1,11 +1,11 @@
 //! `--write-board`: writes the units' times from the warm-up to a file for `sim_board`. This module does not measure.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{fs, path::Path};
 
 use anyhow::{Context as _, anyhow};
 use regatta_engines::Description;
 use regatta_schedule::board_model::BoardModel;
-use regatta_types::{Scenario, documents::EngineKind};
+use regatta_types::{EngineKind, Scenario, engine_settings::EngineSettings};
 
 use crate::exit::Failure;
 
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 pub(super) struct Origin<'a> {
     pub(super) model: &'a str,
     pub(super) scenario: Scenario,
-    pub(super) settings: &'a BTreeMap<String, String>,
+    pub(super) settings: &'a EngineSettings,
 }
 
 /// Rejects engines without units.
@@ -55,11 +55,7 @@ fn text(board: &BoardModel, engine: &Description, origin: &Origin<'_>, now: jiff
     } else {
         "A model, not a measurement: taken"
     };
-    let settings: Vec<_> = origin
-        .settings
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let settings = origin.settings.assignments();
     let head = [
         format!("{how} in the warm-up of regatta-agent {}, {now:.0}.", env!("CARGO_PKG_VERSION")),
         format!("On: {engine}"),
@@ -88,7 +84,10 @@ mod tests {
         let origin = Origin {
             model: "resnet50",
             scenario: Scenario::Offline,
-            settings: &BTreeMap::from([("max_dlas".to_owned(), "2".to_owned())]),
+            settings: &EngineSettings {
+                max_dlas: Some(2),
+                ..EngineSettings::default()
+            },
         };
         let text = text(&board, &engine, &origin, jiff::Timestamp::UNIX_EPOCH);
         let read = BoardModel::parse(&text).unwrap();

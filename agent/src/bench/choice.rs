@@ -9,6 +9,7 @@ use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{
     benchmark::{Accuracy, Benchmark, Dataset, DetectionClasses, Dtype, Metric, Model, Response},
     documents::{Document as _, EngineKind, RunSpec},
+    engine_settings::EngineSettings,
     layout::Layout,
     samples::{Form, SampleSet},
 };
@@ -65,6 +66,15 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
     }
 }
 
+/// Returns the engine settings of `--set`.
+///
+/// # Errors
+/// [`Failure`] when the engine does not accept a setting or its value.
+pub(crate) fn settings(engine: EngineKind, pairs: &[(String, String)]) -> Result<EngineSettings, Failure> {
+    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    EngineSettings::parse(engine, pairs).map_err(Failure::usage)
+}
+
 /// Returns the benchmark with samples in the form that the engine's settings request. Samples that are not prepared in
 /// that form keep the benchmark's own form, if engines convert it.
 ///
@@ -73,12 +83,11 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
 pub(crate) fn in_form(
     benchmark: Benchmark,
     sut: EngineKind,
-    settings: &BTreeMap<String, String>,
+    settings: &EngineSettings,
     scratch: Option<&Path>,
 ) -> Result<Benchmark, Failure> {
     let own = benchmark.form();
-    // Invalid values are reported later, with all other settings.
-    let requested = Form::requested(settings, own).ok().flatten();
+    let requested = Form::requested(settings, own);
     let Some(requested) = requested.filter(|&requested| sut == EngineKind::Tensorrt && requested != own)
     else {
         return Ok(benchmark);

@@ -9,7 +9,6 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_config::engine_settings::EngineSettings;
 use regatta_engines::tensorrt::{calibration, calibration_path, engine_cache, plugin_libraries};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
@@ -26,8 +25,7 @@ const DESCRIPTIONS: &str = "engines.json";
 /// # Errors
 /// [`Failure`] when a file cannot be read or written, or the cache of these samples is gone.
 pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
-    let settings = EngineSettings::try_from(&plan.engine).map_err(Failure::usage)?;
-    let Some(path) = calibration_path(&settings, plan.scratch.as_deref()) else {
+    let Some(path) = calibration_path(&plan.engine.settings, plan.scratch.as_deref()) else {
         return Ok(());
     };
     if calibration::has_scales(&path) {
@@ -58,8 +56,8 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
 /// [`Failure`] when there is none, or when TensorRT is missing.
 pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let (cache, engines) = engines_of_model(plan)?;
-    let settings = EngineSettings::try_from(&plan.engine).map_err(Failure::usage)?;
-    let plugins = plugin_libraries(&settings, &plan.benchmark.model, plan.scratch.as_deref());
+    let settings = &plan.engine.settings;
+    let plugins = plugin_libraries(settings, &plan.benchmark.model, plan.scratch.as_deref());
     let mut descriptions = Vec::with_capacity(engines.len());
     for (directory, _) in &engines {
         descriptions.push(

@@ -163,12 +163,7 @@ fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
 /// Returns the engine's settings. Adds a processor for the issuing thread of a live run.
 fn engine(spec: &RunSpec) -> EngineSpec {
     let mut engine = spec.engine.clone();
-    if let Some(cpu) = timing_cpu::of_run(spec) {
-        engine
-            .settings
-            .entry(timing_cpu::SETTING.to_owned())
-            .or_insert_with(|| cpu.to_string());
-    }
+    engine.settings.timing_cpu = engine.settings.timing_cpu.or_else(|| timing_cpu::of_run(spec));
     engine
 }
 

@@ -8,7 +8,6 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use regatta_config::engine_settings::{EngineSettings, TimingWait};
 use regatta_engines::{EngineBuilder, EngineError};
 use regatta_harness::{Harness, HarnessRequest, SetUpError};
 use regatta_loadgen::{
@@ -19,6 +18,7 @@ use regatta_loadgen::{
     sut::SystemUnderTest,
     timing::{Timing, TimingRequest},
 };
+use regatta_types::engine_settings::TimingWait;
 use regatta_types::{
     benchmark::Benchmark,
     documents::{EngineSpec, LoadgenChoice, TimingThread},
@@ -90,7 +90,7 @@ impl RunPlan {
         self,
         builder: Option<&mut EngineBuilder<'_>>,
     ) -> Result<PreparedRun, PrepareError> {
-        let settings = EngineSettings::try_from(&self.engine).map_err(Failure::usage)?;
+        let settings = self.engine.settings;
         let chosen = loadgens::find(&self.loadgen, &self.benchmark).map_err(Failure::could_not)?;
         let resolved = self.request.resolve();
         let resolved = resolved

@@ -57,8 +57,8 @@ pub(super) fn tune(
     if let Some(scratch) = scratch {
         command.arg("--scratch").arg(scratch);
     }
-    for (name, value) in &spec.engine.settings {
-        command.arg("--set").arg(format!("{name}={value}"));
+    for assignment in spec.engine.settings.assignments() {
+        command.args(["--set", &assignment]);
     }
     // Standard output of this process has its events, and standard error is the run's log.
     let status = command

@@ -8,6 +8,7 @@ use regatta_text::significant;
 use regatta_types::{
     Scenario,
     documents::{DeviceFacts, EngineKind, PowerSetting},
+    engine_settings::SettingValue,
 };
 
 use super::{
@@ -132,11 +133,16 @@ impl Section<'_> {
             self.engine,
             rounded(found.figure)
         );
-        for (name, value) in self.space.settings(&found.candidate) {
-            let bare = value.parse::<u64>().is_ok() || value.parse::<bool>().is_ok();
-            let value = if bare { value } else { quoted(&value) };
-            let _ = writeln!(text, "{name} = {value}");
-        }
+        let settings = self.space.settings(&found.candidate);
+        let mut lines: Vec<String> = settings
+            .iter()
+            .map(|(setting, value)| match value {
+                SettingValue::Text(value) => format!("{} = {}\n", setting.name, quoted(&value)),
+                value => format!("{} = {value}\n", setting.name),
+            })
+            .collect();
+        lines.sort_unstable();
+        text.extend(lines);
         let _ = writeln!(text, "[run.expected]\n{}", self.expected(found.figure));
     }
 
@@ -154,11 +160,7 @@ impl Section<'_> {
 
     /// Returns a trial's settings in one line.
     pub(super) fn settings(&self, trial: &Trial) -> String {
-        let settings = self.space.settings(&trial.candidate).into_iter();
-        settings
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect::<Vec<_>>()
-            .join(" ")
+        self.space.settings(&trial.candidate).assignments().join(" ")
     }
 }
 
@@ -197,10 +199,6 @@ pub(super) fn summary(part: &Section<'_>) -> String {
         return format!("{name}: nothing ran: {why}\n");
     };
     let settings = part.space.settings(&found.candidate);
-    let settings: Vec<String> = settings
-        .into_iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
     let first: Vec<f64> = part
         .trials
         .iter()
@@ -208,7 +206,7 @@ pub(super) fn summary(part: &Section<'_>) -> String {
         .collect();
     format!(
         "{name}: {}\n  {} {} (median of all trials {})\n  {}\n",
-        settings.join(" "),
+        settings.assignments().join(" "),
         significant(found.figure, 4),
         unit(part.scenario),
         significant(median(&first), 4),

@@ -14,7 +14,6 @@ mod space;
 mod trial;
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -23,14 +22,15 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::{engine_settings::EngineSettings, system::SystemRequest};
+use regatta_config::system::SystemRequest;
 use regatta_engines::{sim::SimModel, tensorrt::engine_cache};
 use regatta_fsutil::{own_program::own_program, regular_file};
 use regatta_text::{EscapedText, significant};
 use regatta_types::{
     Scenario,
     benchmark::Benchmark,
-    documents::{DeviceFacts, EngineKind, EngineSpec},
+    documents::{DeviceFacts, EngineKind},
+    engine_settings::EngineSettings,
 };
 
 use self::{
@@ -67,7 +67,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     if args.engine == EngineKind::Tensorrt {
         facts.gpus = gpus::read_gpus();
     }
-    let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
+    let fixed = bench::choice::settings(args.engine, &args.settings)?;
     let machine = machine(args, &facts, &fixed)?;
     let directory = TrialDirectory::make()?;
     let mut tuning = Tuning {
@@ -105,7 +105,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
 struct Tuning<'a> {
     args: &'a TuneArgs,
     head: Head,
-    fixed: BTreeMap<String, String>,
+    fixed: EngineSettings,
     machine: Machine,
     directory: &'a Path,
     /// The text of the finished searches.
@@ -227,11 +227,7 @@ impl Tuning<'_> {
     }
 
     /// Returns the settings of `--system` for the run, which are tried unchanged.
-    fn seeds(
-        &self,
-        benchmark: &Benchmark,
-        scenario: Scenario,
-    ) -> Result<Vec<BTreeMap<String, String>>, Failure> {
+    fn seeds(&self, benchmark: &Benchmark, scenario: Scenario) -> Result<Vec<EngineSettings>, Failure> {
         let Some(name) = &self.args.system else {
             return Ok(Vec::new());
         };
@@ -285,11 +281,7 @@ impl Tuning<'_> {
 
     /// Describes the program, the machine and the time of the measurement.
     fn measured_by(&self, trials: &Trials) -> String {
-        let options: Vec<String> = trials
-            .fixed
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
+        let options = trials.fixed.assignments();
         let with = if options.is_empty() {
             String::new()
         } else {
@@ -316,17 +308,8 @@ impl Tuning<'_> {
     }
 }
 
-fn machine(
-    args: &TuneArgs,
-    facts: &DeviceFacts,
-    fixed: &BTreeMap<String, String>,
-) -> Result<Machine, Failure> {
-    let spec = EngineSpec {
-        kind: args.engine,
-        settings: fixed.clone(),
-    };
-    let settings = EngineSettings::try_from(&spec).map_err(Failure::usage)?;
-    let modelled = SimModel::of(&settings)
+fn machine(args: &TuneArgs, facts: &DeviceFacts, fixed: &EngineSettings) -> Result<Machine, Failure> {
+    let modelled = SimModel::of(fixed)
         .map_err(Failure::usage)?
         .board
         .units
@@ -335,7 +318,7 @@ fn machine(
         .count();
     // A limit on the number of cores implies that there are some.
     let cores = usize::try_from(facts.dla_cores).unwrap_or(0);
-    let cores = cores.max(settings.max_dlas.unwrap_or(0));
+    let cores = cores.max(fixed.max_dlas.unwrap_or(0));
     Ok(Machine {
         cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
         dlas: if args.engine == EngineKind::Sim {

@@ -2,7 +2,9 @@
 //! and an alternating comparison of the last two. Each coarse round keeps half of the choices and doubles the time per
 //! trial. The search drives a [`Stand`] and does not start processes or read clocks itself.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
+
+use regatta_types::engine_settings::EngineSettings;
 
 use super::{
     compare::{Goal, Ratio, median},
@@ -17,7 +19,7 @@ pub(super) trait Stand {
     /// A description, when the choice does not run.
     fn measure(
         &mut self,
-        settings: &BTreeMap<String, String>,
+        settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
     ) -> Result<f64, String>;

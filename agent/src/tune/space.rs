@@ -1,18 +1,18 @@
 //! The search space: the search rules of the declared settings on a machine, limited to what its engines support. This
 //! module does not measure.
 
-use std::collections::BTreeMap;
-
-use regatta_config::engine_settings::{Bound, SETTINGS, SearchRule, SearchValues, Setting};
-use regatta_types::{Scenario, documents::EngineKind};
+use regatta_types::{
+    EngineKind, Scenario,
+    engine_settings::{Bound, EngineSettings, SETTINGS, SearchRule, SearchValues, Setting, SettingValue},
+};
 
 use super::engines::EngineLimits;
 
 /// One setting of the search.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct SearchedSetting {
-    name: &'static str,
-    values: Vec<String>,
+    setting: &'static Setting,
+    values: Vec<SettingValue>,
     /// Positions of the values in the first round.
     coarse: Vec<usize>,
     /// Whether the setting has no effect without DLA cores.
@@ -23,7 +23,7 @@ struct SearchedSetting {
 pub(super) type Candidate = Vec<usize>;
 
 /// All settings of the search.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Space {
     dimensions: Vec<SearchedSetting>,
 }
@@ -53,18 +53,18 @@ impl Space {
         engine: EngineKind,
         scenario: Scenario,
         machine: &Machine,
-        fixed: &BTreeMap<String, String>,
-        seeds: &[BTreeMap<String, String>],
+        fixed: &EngineSettings,
+        seeds: &[EngineSettings],
     ) -> Self {
         let searched = SETTINGS.iter().filter_map(|setting| {
             let rule = setting.search_rule(engine, scenario)?;
             SearchedSetting::of(setting, rule, machine)
         });
         let mut dimensions: Vec<SearchedSetting> = searched.collect();
-        dimensions.retain(|dimension| !fixed.contains_key(dimension.name));
+        dimensions.retain(|dimension| fixed.value(dimension.setting.name).is_none());
         for dimension in &mut dimensions {
-            for value in seeds.iter().filter_map(|seed| seed.get(dimension.name)) {
-                dimension.learn(value);
+            for seed in seeds {
+                dimension.learn(seed.value(dimension.setting.name));
             }
         }
         Self { dimensions }
@@ -80,19 +80,19 @@ impl Space {
 
     /// Returns the settings' names, in the order of a candidate's positions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.dimensions.iter().map(|dimension| dimension.name)
+        self.dimensions.iter().map(|dimension| dimension.setting.name)
     }
 
     /// Returns the most GPU streams of any choice.
-    pub(super) fn most_streams(&self, fixed: &BTreeMap<String, String>) -> usize {
+    pub(super) fn most_streams(&self, fixed: &EngineSettings) -> usize {
         let searched = self
             .dimensions
             .iter()
-            .filter(|dimension| dimension.name == GPU_STREAMS);
+            .filter(|dimension| dimension.setting.name == GPU_STREAMS);
         let values = searched
             .flat_map(|dimension| &dimension.values)
-            .chain(fixed.get(GPU_STREAMS));
-        values.filter_map(|value| value.parse().ok()).max().unwrap_or(1)
+            .filter_map(number);
+        values.chain(fixed.gpu_copy_streams).max().unwrap_or(1)
     }
 
     /// Returns the unique choices of the first round.
@@ -117,15 +117,11 @@ impl Space {
     }
 
     /// Returns a configuration as a choice. Missing settings have their first value of the first round.
-    pub(super) fn of_settings(&self, settings: &BTreeMap<String, String>) -> Candidate {
+    pub(super) fn of_settings(&self, settings: &EngineSettings) -> Candidate {
         let position = |dimension: &SearchedSetting| {
-            let value_of_setting = settings.get(dimension.name);
-            let known = value_of_setting.and_then(|value_of_setting| {
-                dimension
-                    .values
-                    .iter()
-                    .position(|value| value == value_of_setting)
-            });
+            let known = settings
+                .value(dimension.setting.name)
+                .and_then(|found| dimension.values.iter().position(|value| *value == found));
             known.or_else(|| dimension.coarse.first().copied()).unwrap_or(0)
         };
         self.canonical(self.dimensions.iter().map(position).collect())
@@ -147,14 +143,17 @@ impl Space {
         near
     }
 
-    /// Returns the settings by name, as an engine takes them.
-    pub(super) fn settings(&self, candidate: &Candidate) -> BTreeMap<String, String> {
-        let chosen = self.dimensions.iter().zip(candidate);
+    /// Returns the settings of a choice.
+    pub(super) fn settings(&self, candidate: &Candidate) -> EngineSettings {
         let without_dla = self.without_dla(candidate);
-        chosen
-            .filter(|(dimension, _)| !(dimension.of_dla && without_dla))
-            .map(|(dimension, &position)| (dimension.name.to_owned(), dimension.values[position].clone()))
-            .collect()
+        let mut settings = EngineSettings::default();
+        for (dimension, &position) in self.dimensions.iter().zip(candidate) {
+            if !(dimension.of_dla && without_dla) {
+                // Every value of the space is valid.
+                let _ = settings.set(dimension.setting, &dimension.values[position]);
+            }
+        }
+        settings
     }
 
     /// Returns the cost of a choice besides its time: the sum of its positions.
@@ -183,8 +182,9 @@ impl Space {
 
     fn without_dla(&self, candidate: &Candidate) -> bool {
         let mut dimensions = self.dimensions.iter().zip(candidate);
-        dimensions
-            .any(|(dimension, &position)| dimension.name == MAX_DLAS && dimension.values[position] == "0")
+        dimensions.any(|(dimension, &position)| {
+            dimension.setting.name == MAX_DLAS && number(&dimension.values[position]) == Some(0)
+        })
     }
 }
 
@@ -195,19 +195,19 @@ impl SearchedSetting {
             return None;
         }
         let numbers = match rule.values {
-            SearchValues::Words(words) => return Some(Self::words(setting.name, words)),
+            SearchValues::Words(words) => return Some(Self::words(setting, words)),
             SearchValues::Doublings(most) => regatta_schedule::unit_profiler::doublings(machine.number(most)),
             SearchValues::UpTo(most) => (0..=machine.number(most)).collect(),
             SearchValues::Numbers(numbers) => numbers.to_vec(),
         };
         let first: Vec<usize> = rule.first.iter().map(|&bound| machine.number(bound)).collect();
-        let mut dimension = Self::counts(setting.name, machine.possible(setting.name, numbers), &first);
+        let mut dimension = Self::counts(setting, machine.possible(setting.name, numbers), &first);
         dimension.of_dla = rule.needs_dla && setting.name != MAX_DLAS;
         Some(dimension)
     }
 
     /// Returns a setting with numeric values. The first round tries those in `coarse`.
-    fn counts(name: &'static str, mut values: Vec<usize>, coarse: &[usize]) -> Self {
+    fn counts(setting: &'static Setting, mut values: Vec<usize>, coarse: &[usize]) -> Self {
         values.sort_unstable();
         values.dedup();
         let place = |value: &usize| values.iter().position(|known| known == value);
@@ -216,37 +216,49 @@ impl SearchedSetting {
             places.push(0);
         }
         Self {
-            name,
+            setting,
             coarse: places,
-            values: values.iter().map(ToString::to_string).collect(),
+            values: values
+                .iter()
+                .map(|&value| SettingValue::Integer(value as u64))
+                .collect(),
             of_dla: false,
         }
     }
 
     /// Returns a setting with words as values. The first round tries the first one.
-    fn words(name: &'static str, values: &[&str]) -> Self {
+    fn words(setting: &'static Setting, values: &[&str]) -> Self {
         Self {
-            name,
-            values: values.iter().map(|&value| value.to_owned()).collect(),
+            setting,
+            values: values
+                .iter()
+                .filter_map(|text| setting.parse(text).ok())
+                .collect(),
             coarse: vec![0],
             of_dla: false,
         }
     }
 
     /// Inserts a number in its order, if it is missing.
-    fn learn(&mut self, value: &str) {
-        if self.values.iter().any(|known| known == value) {
-            return;
-        }
-        let Ok(number) = value.parse::<usize>() else {
+    fn learn(&mut self, value: Option<SettingValue>) {
+        let Some(value) = value.filter(|value| !self.values.contains(value)) else {
             return;
         };
-        let before = |known: &String| known.parse::<usize>().is_ok_and(|known| known < number);
-        let place = self.values.iter().take_while(|known| before(known)).count();
-        self.values.insert(place, value.to_owned());
+        let Some(found) = number(&value) else { return };
+        let before = |known: &&SettingValue| number(known).is_some_and(|known| known < found);
+        let place = self.values.iter().take_while(before).count();
+        self.values.insert(place, value);
         for position in self.coarse.iter_mut().filter(|position| **position >= place) {
             *position += 1;
         }
+    }
+}
+
+/// Returns the value of a setting that is a number.
+fn number(value: &SettingValue) -> Option<usize> {
+    match value {
+        SettingValue::Integer(number) => usize::try_from(*number).ok(),
+        _ => None,
     }
 }
 
@@ -295,10 +307,10 @@ mod tests {
 
     fn description(space: &Space) -> String {
         let first = space.coarse();
-        let dimensions = space
-            .dimensions
-            .iter()
-            .map(|dimension| format!("{}={}", dimension.name, dimension.values.join("/")));
+        let dimensions = space.dimensions.iter().map(|dimension| {
+            let values: Vec<String> = dimension.values.iter().map(ToString::to_string).collect();
+            format!("{}={}", dimension.setting.name, values.join("/"))
+        });
         format!(
             "{} choices, {} at first: {}",
             space.size(),
@@ -309,7 +321,7 @@ mod tests {
 
     #[test]
     fn every_engine_and_scenario_has_a_space() {
-        let nothing = BTreeMap::new();
+        let nothing = EngineSettings::default();
         let mut lines = Vec::new();
         for engine in EngineKind::ALL {
             for scenario in Scenario::ALL {
@@ -322,11 +334,15 @@ mod tests {
 
     #[test]
     fn fixed_settings_are_not_searched_and_seed_values_are() {
-        let fixed = BTreeMap::from([("gpu_batch_size".to_owned(), "64".to_owned())]);
-        let seed = BTreeMap::from([
-            ("dla_batch_size".to_owned(), "15".to_owned()),
-            ("max_dlas".to_owned(), "2".to_owned()),
-        ]);
+        let fixed = EngineSettings {
+            gpu_batch_size: Some(64),
+            ..EngineSettings::default()
+        };
+        let seed = EngineSettings {
+            dla_batch_size: Some(15),
+            max_dlas: Some(2),
+            ..EngineSettings::default()
+        };
         let space = Space::new(
             EngineKind::Sim,
             Scenario::Offline,
@@ -336,24 +352,28 @@ mod tests {
         );
         assert!(space.names().all(|name| name != "gpu_batch_size"));
         let settings = space.settings(&space.of_settings(&seed));
-        assert_eq!(settings["dla_batch_size"], "15");
-        assert!(space.coarse().iter().all(|one| {
+        assert_eq!(settings.dla_batch_size, Some(15));
+        assert!(
             space
-                .settings(one)
-                .get("dla_batch_size")
-                .is_none_or(|batch| batch == "8")
-        }));
+                .coarse()
+                .iter()
+                .all(|one| { space.settings(one).dla_batch_size.is_none_or(|batch| batch == 8) })
+        );
     }
 
     #[test]
     fn without_dla_cores_their_settings_are_one_choice_and_are_left_out() {
-        let space = Space::new(EngineKind::Sim, Scenario::Offline, &ORIN, &BTreeMap::new(), &[]);
-        let without = space.of_settings(&BTreeMap::from([("max_dlas".to_owned(), "0".to_owned())]));
-        assert!(!space.settings(&without).contains_key("dla_batch_size"));
+        let nothing = EngineSettings::default();
+        let space = Space::new(EngineKind::Sim, Scenario::Offline, &ORIN, &nothing, &[]);
+        let without = space.of_settings(&EngineSettings {
+            max_dlas: Some(0),
+            ..EngineSettings::default()
+        });
+        assert_eq!(space.settings(&without).dla_batch_size, None);
         let near = space.neighbours(&without);
         let changed: Vec<_> = near
             .iter()
-            .filter(|one| space.settings(one)["max_dlas"] == "0")
+            .filter(|one| space.settings(one).max_dlas == Some(0))
             .collect();
         assert_eq!(changed.len(), 5, "batch up and down, streams up and down, spin");
     }
@@ -369,7 +389,7 @@ mod tests {
             ..ORIN
         };
         let of = |machine: &Machine| {
-            let nothing = BTreeMap::new();
+            let nothing = EngineSettings::default();
             description(&Space::new(
                 EngineKind::Tensorrt,
                 Scenario::Offline,

@@ -2,13 +2,12 @@
 //! scenario's figure and how long LoadGen runs for it.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
-use regatta_types::Scenario;
+use regatta_types::{Scenario, engine_settings::EngineSettings};
 use serde::Deserialize;
 
 use super::{builder::Builder, process, search::Stand};
@@ -36,7 +35,7 @@ pub(super) struct Trials {
     /// The scenario.
     pub(super) scenario: Scenario,
     /// Settings of the user.
-    pub(super) fixed: BTreeMap<String, String>,
+    pub(super) fixed: EngineSettings,
     /// The directory for confs and logs. Each trial overwrites those of the last.
     pub(super) directory: PathBuf,
     /// The start of the search.
@@ -77,7 +76,7 @@ struct Counts {
 impl Stand for Trials {
     fn measure(
         &mut self,
-        settings: &BTreeMap<String, String>,
+        settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
     ) -> Result<f64, String> {
@@ -103,7 +102,7 @@ impl Trials {
     /// length is determined first.
     fn offline(
         &mut self,
-        settings: &BTreeMap<String, String>,
+        settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
     ) -> Result<f64, String> {
@@ -124,7 +123,7 @@ impl Trials {
     /// both sides, and then bisected.
     fn server(
         &mut self,
-        settings: &BTreeMap<String, String>,
+        settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
     ) -> Result<f64, String> {
@@ -150,7 +149,7 @@ impl Trials {
     /// Runs LoadGen once in a separate process. Returns LoadGen's metric and the report.
     fn run(
         &mut self,
-        settings: &BTreeMap<String, String>,
+        settings: &EngineSettings,
         length: Duration,
         (key, expected): (&str, f64),
     ) -> Result<(f64, Report), String> {
@@ -159,8 +158,8 @@ impl Trials {
             .map_err(|error| format!("cannot be started: {error}"))?;
         let mut words = self.words.clone();
         words.extend(["--user-conf".to_owned(), conf.display().to_string()]);
-        for (name, value) in self.fixed.iter().chain(settings) {
-            words.extend(["--set".to_owned(), format!("{name}={value}")]);
+        for assignment in self.fixed.clone().or(settings.clone()).assignments() {
+            words.extend(["--set".to_owned(), assignment]);
         }
         let report = self.report(&words, length)?;
         self.engine = Some(report.engine.clone());

@@ -17,6 +17,7 @@ use regatta_types::{
         Attempt, ConfTexts, Delivery, Document, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
         RunTask,
     },
+    engine_settings::{EngineSettings, TimingWait},
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -35,7 +36,10 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         mode,
         engine: EngineSpec {
             kind: engine,
-            settings: [("warmup_duration".to_owned(), "0".to_owned())].into(),
+            settings: EngineSettings {
+                warmup_duration: Some(Duration::ZERO),
+                ..EngineSettings::default()
+            },
         },
         loadgen: LoadgenChoice::Native,
         length: RunLength::Duration(200),
@@ -52,6 +56,12 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         task: RunTask::Measurement,
         assets: None,
     }
+}
+
+/// Adds a setting of the spec's engine.
+fn set(spec: &mut RunSpec, name: &str, value: &str) {
+    let settings = EngineSettings::parse(spec.engine.kind, [(name, value)]).unwrap();
+    spec.engine.settings = settings.or(spec.engine.settings.clone());
 }
 
 const AGENT: &str = env!("CARGO_BIN_EXE_regatta-agent");
@@ -142,15 +152,13 @@ fn run_reports_its_phases_and_leaves_all_evidence() {
 fn attempt_records_how_the_timing_thread_ran() {
     let fixture = Fixture::new();
     let mut spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
-    let settings = [
-        ("timing_cpu", "1023"),
-        ("timing_priority", "9"),
-        ("timing_wait", "spin"),
-        ("stall_timeout", "60"),
-    ];
-    for (name, value) in settings {
-        spec.engine.settings.insert(name.to_owned(), value.to_owned());
-    }
+    spec.engine.settings = EngineSettings {
+        timing_cpu: Some(1023),
+        timing_priority: Some(9),
+        timing_wait: Some(TimingWait::Spin),
+        stall_timeout: Some(Duration::from_secs(60)),
+        ..spec.engine.settings
+    };
     assert_eq!(exec(&fixture, &spec).code, 0);
     let timing = attempt(&fixture).timing.unwrap();
     assert_eq!(timing.wait, "spin");
@@ -165,6 +173,34 @@ fn attempt_records_how_the_timing_thread_ran() {
         detail.contains("The timing thread could not be pinned"),
         "{detail}"
     );
+}
+
+#[test]
+fn a_spec_with_a_setting_that_its_engine_does_not_accept_is_refused_when_it_is_read() {
+    for (settings, reported) in [
+        (r#"{"gpu_batch_size":8}"#, "it is one of tensorrt and sim"),
+        (r#"{"batch_sise":8}"#, "hint: did you mean `batch_size`?"),
+        (
+            r#"{"batch_size":"8"}"#,
+            "invalid type: string \"8\", expected a whole number from 1 to",
+        ),
+    ] {
+        let fixture = Fixture::new();
+        let spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
+        write(&fixture, &spec);
+        let path = fixture.path("run/spec.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let changed = text.replace(r#"{"warmup_duration":0.0}"#, settings);
+        assert_ne!(text, changed);
+        fs::write(&path, changed).unwrap();
+        let ended = agent(fixture.scratch(), &EXEC);
+        assert_eq!(ended.code, 2, "{ended:?}");
+        assert!(
+            ended.stderr.contains("spec.json cannot be used") && ended.stderr.contains(reported),
+            "{ended:?}"
+        );
+        assert!(!fixture.path("run/files").exists(), "nothing was written");
+    }
 }
 
 #[cfg(feature = "tract")]
@@ -182,9 +218,7 @@ fn an_accuracy_run_has_no_verdict_and_ends_well() {
 fn an_invalid_run_ends_with_1_and_its_reasons_stand_in_the_attempt() {
     let fixture = Fixture::new();
     let mut spec = spec(&fixture, EngineKind::Sim, Scenario::Server, Mode::PerformanceOnly);
-    spec.engine
-        .settings
-        .insert("sim_units".to_owned(), "gpu=150000+0".to_owned());
+    set(&mut spec, "sim_units", "gpu=150000+0");
     spec.conf.user_conf = format!("{FEW_QUERIES}*.*.min_duration = 200\n");
     let ended = exec(&fixture, &spec);
     assert_eq!((ended.code, ended.stdout.as_str()), (1, WHOLE_RUN), "{ended:?}");
@@ -405,13 +439,11 @@ fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     spec.conf.user_conf = "*.*.min_duration = 600000\n*.Server.target_qps = 2000\n".to_owned();
     spec.length = RunLength::Duration(600_000);
     // A graph would be computed once before the run begins.
-    let slow = match kind {
-        EngineKind::Sim => Some(("sim_units", "gpu=600000000+0")),
-        EngineKind::Tensorrt => Some(("use_graphs", "false")),
-        EngineKind::Null | EngineKind::Tract => None,
-    };
-    let slow = slow.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    spec.engine.settings.extend(slow);
+    match kind {
+        EngineKind::Sim => set(&mut spec, "sim_units", "gpu=600000000+0"),
+        EngineKind::Tensorrt => set(&mut spec, "use_graphs", "false"),
+        EngineKind::Null | EngineKind::Tract => {}
+    }
     write(&fixture, &spec);
     let mut run = fakes
         .agent(AGENT, fixture.scratch(), &EXEC)

@@ -18,6 +18,7 @@ use regatta_types::{
         ConfTexts, Delivery, Document as _, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
         RunTask,
     },
+    engine_settings::EngineSettings,
 };
 use rustix::{
     process::{Pid, Signal, kill_process},
@@ -250,7 +251,7 @@ impl Agent {
             mode: Mode::PerformanceOnly,
             engine: EngineSpec {
                 kind: EngineKind::Sim,
-                settings: [].into(),
+                settings: EngineSettings::default(),
             },
             loadgen: LoadgenChoice::Native,
             length: RunLength::Duration(millis),

@@ -2,21 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::documents::{EngineKind, RunTask};
+use regatta_text::HumanDuration;
+use regatta_types::{
+    EngineKind, Mode, Scenario,
+    documents::{Delivery, GateSpec, LoadgenChoice, RunTask},
+    engine_settings::EngineSettings,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
-use regatta_lab_runs::{GateWords, NO_SYSTEM, StateWords, Words, spanned_words};
+use regatta_lab_runs::{
+    RunRequestError, RunRequestInput, complete_gate, state_list,
+    text_values::{list, optional, spanned_list},
+};
+use regatta_lab_store::{Placement, RequestedState, RunRequest, SystemChoice};
 
 /// The settings of one variant, which are added to those of its cells.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Its name.
     pub name: String,
     /// Engine settings.
     #[serde(default)]
-    pub set: BTreeMap<String, String>,
+    pub set: EngineSettings,
     /// Lines for `user.conf`.
     #[serde(default)]
     pub conf: BTreeMap<String, String>,
@@ -27,33 +36,33 @@ pub struct Variant {
 #[serde(deny_unknown_fields)]
 pub struct CellTable {
     /// Devices by name or id; `all` is every device.
-    #[serde(default, deserialize_with = "spanned_words")]
+    #[serde(default, deserialize_with = "spanned_list")]
     pub devices: Vec<Spanned<String>>,
     /// Labels of devices.
-    #[serde(default, deserialize_with = "spanned_words")]
+    #[serde(default, deserialize_with = "spanned_list")]
     pub labels: Vec<Spanned<String>>,
     /// The choice of devices that take the cells.
-    #[serde(default)]
-    pub(super) placement: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "optional")]
+    pub(super) placement: Option<Placement>,
     /// The work of the cells, instead of a measurement.
     #[serde(default)]
     pub(super) task: Option<Spanned<RunTask>>,
     /// The benchmark's name or alias.
     pub benchmark: Spanned<String>,
     /// Scenarios.
-    #[serde(deserialize_with = "spanned_words")]
-    pub scenario: Vec<Spanned<String>>,
+    #[serde(deserialize_with = "list")]
+    pub scenario: Vec<Scenario>,
     /// Modes. The default is PerformanceOnly.
-    #[serde(default, deserialize_with = "spanned_words")]
-    pub mode: Vec<Spanned<String>>,
+    #[serde(default, deserialize_with = "list")]
+    pub mode: Vec<Mode>,
     /// Device states. The default leaves the device as it is.
-    #[serde(default)]
-    pub state: Vec<StateWords>,
+    #[serde(default, deserialize_with = "state_list")]
+    pub state: Vec<RequestedState>,
     /// Variants of the settings.
     #[serde(default)]
     pub settings: Vec<Spanned<Variant>>,
     /// Compliance tests of every VALID performance run.
-    #[serde(default, deserialize_with = "spanned_words")]
+    #[serde(default, deserialize_with = "spanned_list")]
     pub audits: Vec<Spanned<String>>,
     /// The meter of a power session after every good performance run.
     #[serde(default)]
@@ -67,65 +76,88 @@ pub struct CellTable {
     /// The round; the newest by default.
     #[serde(default)]
     pub round: Option<String>,
-    #[serde(default)]
-    engine: Option<String>,
-    #[serde(default)]
-    loadgen: Option<String>,
+    #[serde(default, deserialize_with = "optional")]
+    engine: Option<EngineKind>,
+    #[serde(default, deserialize_with = "optional")]
+    loadgen: Option<LoadgenChoice>,
     #[serde(default)]
     test_run: bool,
+    #[serde(default, deserialize_with = "optional")]
+    duration: Option<HumanDuration>,
     #[serde(default)]
-    duration: Option<String>,
+    stream: Option<Delivery>,
+    #[serde(default, deserialize_with = "optional")]
+    system: Option<SystemChoice>,
     #[serde(default)]
-    stream: Option<String>,
-    #[serde(default)]
-    system: Option<String>,
-    #[serde(default)]
-    set: BTreeMap<String, String>,
+    set: EngineSettings,
     #[serde(default)]
     conf: BTreeMap<String, String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list")]
     asset: Vec<String>,
     /// The conditions that a device must meet before a run starts, instead of the plan's gate.
-    #[serde(default)]
-    pub(super) gate: Option<Spanned<GateWords>>,
+    #[serde(default, deserialize_with = "complete_gate")]
+    pub(super) gate: Option<GateSpec>,
     /// The time that a device may have a run, instead of the plan's limit.
-    #[serde(default)]
-    pub(super) run_limit: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "optional")]
+    pub(super) run_limit: Option<HumanDuration>,
+}
+
+/// The values of one of a table's combinations.
+#[derive(Debug, Clone, Copy)]
+pub struct CellValues<'a> {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The mode.
+    pub mode: Mode,
+    /// The device state.
+    pub state: Option<&'a RequestedState>,
+    /// The variant of the settings.
+    pub variant: Option<&'a Variant>,
 }
 
 impl CellTable {
-    /// Returns the words of the cells without scenario, mode, state and variant.
-    pub fn common_words(&self) -> Words {
-        Words {
+    /// Returns the request of a combination.
+    ///
+    /// # Errors
+    /// Returns [`RunRequestError`] when values contradict each other.
+    pub fn request(&self, values: &CellValues<'_>) -> Result<RunRequest, RunRequestError> {
+        let mut input = RunRequestInput {
             device: None,
             benchmark: self.benchmark.get_ref().clone(),
-            scenario: Vec::new(),
-            mode: Vec::new(),
+            scenario: vec![values.scenario],
+            mode: vec![values.mode],
             round: self.round.clone(),
             engine: match self.task() {
-                RunTask::EngineBuild | RunTask::EngineInspection => self
-                    .engine
-                    .clone()
-                    .or_else(|| Some(EngineKind::Tensorrt.to_string())),
-                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune => self.engine.clone(),
+                RunTask::EngineBuild | RunTask::EngineInspection => {
+                    self.engine.or(Some(EngineKind::Tensorrt))
+                }
+                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune => self.engine,
             },
             loadgen: self.loadgen.clone(),
             test_run: self.test_run,
-            duration: self.duration.clone(),
-            stream: self.stream.clone(),
+            duration: self.duration,
+            stream: self.stream,
             system: match self.task() {
                 // The values of a system would stay fixed in the search.
-                RunTask::Tune => self.system.clone().or_else(|| Some(NO_SYSTEM.to_owned())),
+                RunTask::Tune => self.system.clone().or(Some(SystemChoice::None)),
                 _ => self.system.clone(),
             },
             set: self.set.clone(),
             conf: self.conf.clone(),
-            state: None,
+            state: values.state.cloned(),
+            gate: None,
+            limit: self.run_limit,
             asset: self.asset.clone(),
-            gate: self.gate.as_ref().map(|gate| gate.get_ref().clone()),
-            limit: self.run_limit.as_ref().map(|limit| limit.get_ref().clone()),
             task: self.task(),
+        };
+        if let Some(variant) = values.variant {
+            input.set = variant.set.clone().or(input.set);
+            input.conf.extend(variant.conf.clone());
         }
+        Ok(RunRequest {
+            gate: self.gate.clone(),
+            ..input.request()?
+        })
     }
 
     /// Returns the work of the cells.

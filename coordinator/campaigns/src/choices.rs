@@ -2,44 +2,30 @@
 
 use regatta_config::catalogue::Catalogue;
 use regatta_text::ErrorChain;
-use regatta_types::{Mode, Scenario};
+use regatta_types::Mode;
 
 use super::{
-    cell_table::{CellTable, Variant},
+    cell_table::{CellTable, CellValues, Variant},
     plan_file::CampaignPlan,
     plan_problem::PlanProblem,
 };
-use regatta_lab_runs::{ResolveError, StateWords, Words};
+use regatta_lab_runs::RunRequestError;
+use regatta_lab_store::{RequestedState, RunRequest};
 
 /// One combination of a table's lists.
 pub(super) struct Choice<'a> {
-    /// The scenario.
-    pub(super) scenario: Scenario,
-    /// The mode, with its place in the table.
-    pub(super) mode: (usize, Mode),
-    state: Option<&'a StateWords>,
+    /// The place of its mode in the table.
+    pub(super) mode_index: usize,
     /// The variant of the settings.
     pub(super) variant: Option<&'a Variant>,
+    /// The request of its runs.
+    pub(super) request: RunRequest,
 }
 
-impl Choice<'_> {
-    /// Returns the request of this combination.
-    pub(super) fn words(&self, table: &CellTable) -> Words {
-        let mut words = Words {
-            scenario: vec![self.scenario.to_string()],
-            mode: vec![self.mode.1.to_string()],
-            state: self.state.cloned(),
-            ..table.common_words()
-        };
-        if let Some(variant) = self.variant {
-            words.set.extend(variant.set.clone());
-            words.conf.extend(variant.conf.clone());
-        }
-        words
-    }
-}
-
-/// Returns every combination of a table's lists, after checking each word. An error names the word's line.
+/// Returns every combination of a table's lists.
+///
+/// # Errors
+/// Returns [`PlanProblem`] when values contradict each other, or the benchmark is unknown.
 pub(super) fn choices<'a>(
     plan: &CampaignPlan,
     table: &'a CellTable,
@@ -49,40 +35,37 @@ pub(super) fn choices<'a>(
     catalogue
         .benchmark(table.benchmark.get_ref())
         .map_err(|error| plan.problem(place, ErrorChain(&error).to_string()))?;
-    let mut scenarios = Vec::new();
-    for word in &table.scenario {
-        let scenario: Result<Scenario, _> = word.get_ref().parse();
-        scenarios.push(scenario.map_err(|error| plan.problem(&word.span(), error.to_string()))?);
+    if table.scenario.is_empty() {
+        return Err(plan.problem(place, RunRequestError::NoScenario.to_string()));
     }
-    if scenarios.is_empty() {
-        return Err(plan.problem(place, ResolveError::NoScenario.to_string()));
-    }
-    let mut modes = Vec::new();
-    for (index, word) in table.mode.iter().enumerate() {
-        let mode: Result<Mode, _> = word.get_ref().parse();
-        modes.push((
-            index,
-            mode.map_err(|error| plan.problem(&word.span(), error.to_string()))?,
-        ));
-    }
-    if modes.is_empty() {
-        modes.push((0, Mode::PerformanceOnly));
-    }
-    let states: Vec<Option<&StateWords>> = match table.state.as_slice() {
+    let modes = match table.mode.as_slice() {
+        [] => &[Mode::PerformanceOnly],
+        modes => modes,
+    };
+    let states: Vec<Option<&RequestedState>> = match table.state.as_slice() {
         [] => vec![None],
         states => states.iter().map(Some).collect(),
     };
     let variants = variants(plan, table)?;
     let mut choices = Vec::new();
-    for &mode in &modes {
-        for &scenario in &scenarios {
+    for (mode_index, &mode) in modes.iter().enumerate() {
+        for &scenario in &table.scenario {
             for &state in &states {
                 for &variant in &variants {
-                    choices.push(Choice {
+                    let values = CellValues {
                         scenario,
                         mode,
                         state,
                         variant,
+                    };
+                    let request = table.request(&values).map_err(|error| PlanProblem {
+                        hint: error.hint(),
+                        ..plan.problem(place, ErrorChain(&error).to_string())
+                    })?;
+                    choices.push(Choice {
+                        mode_index,
+                        variant,
+                        request,
                     });
                 }
             }

@@ -18,9 +18,10 @@ use super::{
     plan_problem::PlanProblem,
     power_sessions::{is_measured, meter},
 };
-use regatta_lab_runs::{ParsedWords, ResolveError, RunFiles, Words};
+use regatta_lab_runs::{KnownRequest, ResolveError, RunFiles};
 use regatta_lab_store::{
     AuditedCells, CampaignRow, CampaignState, Combination, DeviceRow, NewCell, Placement, RunDraft,
+    RunRequest,
 };
 
 /// The largest number of cells of a campaign.
@@ -140,7 +141,7 @@ impl<'a> Expansion<'a> {
             Some(repeat) => *repeat.get_ref(),
         };
         let choices = choices(self.plan, table, self.lab.catalogue)?;
-        let modes: Vec<Mode> = choices.iter().map(|choice| choice.mode.1).collect();
+        let modes: Vec<Mode> = choices.iter().map(|choice| choice.request.mode).collect();
         let audits = Audits::of(
             self.plan,
             table,
@@ -194,7 +195,7 @@ impl<'a> Expansion<'a> {
             self.add_combination(table, choice, (placement, &devices, repeat), Some(&audit))?;
         }
         let followed = choices.iter().zip(&numbers);
-        for (choice, (combination, cell)) in followed.filter(|(choice, _)| is_measured(choice.mode.1)) {
+        for (choice, (combination, cell)) in followed.filter(|(choice, _)| is_measured(choice.request.mode)) {
             let Some(meter) = power else { break };
             let session = Dependent {
                 kind: DependentKind::Power(meter),
@@ -219,14 +220,12 @@ impl<'a> Expansion<'a> {
         dependent: Option<&Dependent<'_>>,
     ) -> Result<(), PlanProblem> {
         let number = self.combinations.len() as u64;
-        let words = choice.words(table);
         let known = dependent.and_then(|dependent| self.drafts.get(dependent.combination));
         let draft = match known {
             Some(draft) => draft.clone(),
-            None => self.check(table, &words, devices)?,
+            None => self.check(table, &choice.request, devices)?,
         };
         self.drafts.push(draft);
-        let text = serde_json::to_string(&words).map_err(|error| PlanProblem::new(error.to_string()))?;
         let rank = order::combination_rank(self.plan.seed, number);
         let own: Vec<Option<&DeviceRow>> = match placement {
             Placement::Each => devices.iter().map(|device| Some(*device)).collect(),
@@ -243,7 +242,7 @@ impl<'a> Expansion<'a> {
                     } else {
                         0
                     },
-                    mode: dependent.map_or(choice.mode.0, |dependent| dependent.order),
+                    mode: dependent.map_or(choice.mode_index, |dependent| dependent.order),
                     rank: rank.clone(),
                     device: device
                         .map_or_else(String::new, |row| order::device_rank(self.plan.seed, &row.id)),
@@ -267,7 +266,7 @@ impl<'a> Expansion<'a> {
         let kind = dependent.map(|dependent| dependent.kind);
         self.combinations.push(Combination {
             number,
-            words: text,
+            request: choice.request.clone(),
             variant: choice.variant.map(|variant| variant.name.clone()),
             audit: match kind {
                 Some(DependentKind::Audit(test)) => Some(test.to_owned()),
@@ -288,7 +287,7 @@ impl<'a> Expansion<'a> {
     fn check(
         &self,
         table: &CellTable,
-        words: &Words,
+        request: &RunRequest,
         devices: &[&DeviceRow],
     ) -> Result<RunDraft, PlanProblem> {
         let place = table.benchmark.span();
@@ -303,7 +302,7 @@ impl<'a> Expansion<'a> {
                 ..self.plan.problem(&place, what)
             }
         };
-        let parsed = ParsedWords::parse(words, self.lab.catalogue).map_err(|error| refused(error, None))?;
+        let known = KnownRequest::find(request, self.lab.catalogue).map_err(|error| refused(error, None))?;
         let mut kinds: BTreeMap<(Vec<EngineKind>, String), &DeviceRow> = BTreeMap::new();
         for device in devices {
             let model = device
@@ -316,13 +315,8 @@ impl<'a> Expansion<'a> {
         let mut first = None;
         for device in kinds.values() {
             let on_device = |error| refused(error, Some(device));
-            for mut draft in parsed.drafts(device).map_err(on_device)? {
-                self.lab
-                    .files
-                    .add_to(&mut draft, &words.asset)
-                    .map_err(on_device)?;
-                first.get_or_insert(draft);
-            }
+            let draft = known.draft_with_files(device, self.lab.files);
+            first.get_or_insert(draft.map_err(on_device)?);
         }
         first.ok_or_else(|| self.plan.problem(&place, "these cells have no device"))
     }

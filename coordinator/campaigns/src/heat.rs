@@ -3,23 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::{DeviceId, Scenario, documents::PowerSetting};
+use regatta_types::{DeviceId, Scenario};
 
-use regatta_lab_runs::{StateWords, Words};
-use regatta_lab_store::{AttemptRow, Combination};
+use regatta_lab_store::{AttemptRow, Combination, StatePreset};
 
 /// The heat of a combination, from 0 to 3. Only the order of two values has a meaning.
 pub(super) type Heat = u8;
 
 /// Returns the heat of a combination's runs. Offline and Server keep a device busy without pauses. The state MaxQ limits its power.
 pub(super) fn heat(combination: &Combination) -> Heat {
-    let Ok(words) = serde_json::from_str::<Words>(&combination.words) else {
-        return 0;
-    };
-    let is_busy = |word: &String| matches!(word.parse(), Ok(Scenario::Offline | Scenario::Server));
-    let is_limited =
-        matches!(&words.state, Some(StateWords::Preset(name)) if name == PowerSetting::MaxQ.as_str());
-    2 * Heat::from(words.scenario.iter().any(is_busy)) + Heat::from(!is_limited)
+    let request = &combination.request;
+    let is_busy = matches!(request.scenario, Scenario::Offline | Scenario::Server);
+    let state = request.state.as_ref();
+    let is_limited = state.is_some_and(|state| state.preset == Some(StatePreset::MaxQ));
+    2 * Heat::from(is_busy) + Heat::from(!is_limited)
 }
 
 /// An attempt's place in time: when it was requested, its cell and its number.
@@ -59,14 +56,17 @@ fn time(attempt: &AttemptRow) -> AttemptTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_lab_store::Placement;
+    use regatta_lab_store::{Placement, RunRequest};
 
     #[test]
     fn offline_at_full_power_is_the_hottest() {
-        let of = |words: &str| {
+        let of = |scenario: Scenario, state: Option<StatePreset>| {
             heat(&Combination {
                 number: 0,
-                words: words.to_owned(),
+                request: RunRequest {
+                    state: state.map(Into::into),
+                    ..RunRequest::new("digits", scenario)
+                },
                 variant: None,
                 audit: None,
                 meter: None,
@@ -75,21 +75,15 @@ mod tests {
                 devices: Vec::new(),
             })
         };
-        let words = |scenario, state| {
-            of(&format!(
-                r#"{{ "benchmark": "digits", "scenario": ["{scenario}"]{state} }}"#
-            ))
-        };
-        let limited = r#", "state": "MaxQ""#;
+        let limited = Some(StatePreset::MaxQ);
         assert_eq!(
             [
-                words("SingleStream", limited),
-                words("MultiStream", ""),
-                words("Offline", limited),
-                words("Server", "")
+                of(Scenario::SingleStream, limited),
+                of(Scenario::MultiStream, None),
+                of(Scenario::Offline, limited),
+                of(Scenario::Server, Some(StatePreset::MaxP))
             ],
             [0, 1, 2, 3]
         );
-        assert_eq!(of("{}"), 0, "words that cannot be read");
     }
 }

@@ -11,6 +11,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_text::HumanDuration;
+use regatta_types::documents::GateSpec;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -19,7 +20,7 @@ use super::{
     deadline::{Deadline, DeadlineError},
     plan_problem::PlanProblem,
 };
-use regatta_lab_runs::GateWords;
+use regatta_lab_runs::{complete_gate, text_values::optional};
 use regatta_lab_store::Placement;
 
 /// The newest schema number that this program reads.
@@ -40,12 +41,12 @@ struct File {
     retries: u16,
     #[serde(default = "two")]
     rate_retries: u16,
-    #[serde(default)]
-    lose_device_after: Option<Spanned<String>>,
-    #[serde(default)]
-    gate: Option<Spanned<GateWords>>,
-    #[serde(default)]
-    run_limit: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "optional")]
+    lose_device_after: Option<HumanDuration>,
+    #[serde(default, deserialize_with = "complete_gate")]
+    gate: Option<GateSpec>,
+    #[serde(default, deserialize_with = "optional")]
+    run_limit: Option<HumanDuration>,
     #[serde(default)]
     software: SoftwareRule,
     #[serde(default)]
@@ -133,36 +134,13 @@ impl CampaignPlan {
             let span = value.span();
             Deadline::read(value.get_ref()).map_err(|error| at(span, error.to_string()))
         });
-        let lose_after_s = match file.lose_device_after {
-            None => LOSE_AFTER_S,
-            Some(text) => {
-                let duration: Result<HumanDuration, _> = text.get_ref().parse();
-                let duration = duration.map_err(|error| at(text.span(), error.to_string()))?;
-                duration.millis().div_ceil(1_000)
-            }
-        };
-        let gates = file
-            .cells
-            .iter()
-            .filter_map(|table| table.get_ref().gate.as_ref());
-        for gate in file.gate.iter().chain(gates) {
-            if let Err(error) = gate.get_ref().resolve() {
-                return Err(at(gate.span(), error.to_string()));
-            }
-        }
-        let limits = file
-            .cells
-            .iter()
-            .filter_map(|table| table.get_ref().run_limit.as_ref());
-        for limit in file.run_limit.iter().chain(limits) {
-            if let Err(error) = limit.get_ref().parse::<HumanDuration>() {
-                return Err(at(limit.span(), error.to_string()));
-            }
-        }
+        let lose_after_s = file
+            .lose_device_after
+            .map_or(LOSE_AFTER_S, |absence| absence.millis().div_ceil(1_000));
         for table in &mut file.cells {
             let own = table.get_mut();
             own.gate = own.gate.take().or_else(|| file.gate.clone());
-            own.run_limit = own.run_limit.take().or_else(|| file.run_limit.clone());
+            own.run_limit = own.run_limit.or(file.run_limit);
         }
         Ok(Self {
             name: file.name.into_inner(),
@@ -207,7 +185,7 @@ impl CampaignPlan {
     /// Returns the placement of a table's cells. Tasks that measure nothing are for every device.
     ///
     /// # Errors
-    /// Returns [`PlanProblem`] for an unknown word, and for a key that means nothing to such a task.
+    /// Returns [`PlanProblem`] for a key that means nothing to such a task.
     pub(super) fn placement(&self, table: &CellTable) -> Result<Placement, PlanProblem> {
         if let Some(task) = table
             .task
@@ -225,13 +203,7 @@ impl CampaignPlan {
                     .hint("they are done once on each device, and measure nothing")),
             };
         }
-        match &table.placement {
-            None => Ok(Placement::Any),
-            Some(word) => word
-                .get_ref()
-                .parse()
-                .map_err(|error: regatta_types::UnknownWord| self.problem(&word.span(), error.to_string())),
-        }
+        Ok(table.placement.unwrap_or(Placement::Any))
     }
 }
 

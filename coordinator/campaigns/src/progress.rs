@@ -11,7 +11,7 @@ use regatta_types::{DeviceId, RunId, documents::EndCause};
 use super::{
     heat::{DeviceHeat, Heat, heat},
     placement::{History, PendingCell},
-    retry::is_of_a_place,
+    retry::retryable_on_another_device,
 };
 use regatta_lab_store::{
     self as store, AttemptRow, CampaignRow, CellRow, CellState, Combination, Placement, Store,
@@ -219,7 +219,7 @@ impl Progress {
             let attempts = cell.attempts.iter();
             attempts.filter(|attempt| attempt.number > cell.row.counted_from)
         };
-        let failed_on = counted().filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
+        let failed_on = counted().filter(|attempt| attempt.cause.is_some_and(retryable_on_another_device));
         let last = counted().next_back();
         Some(PendingCell {
             number: cell.row.number,
@@ -257,7 +257,7 @@ impl Progress {
         let has_failed = |device: &DeviceId| {
             let mut failed = earlier
                 .iter()
-                .filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
+                .filter(|attempt| attempt.cause.is_some_and(retryable_on_another_device));
             failed.any(|attempt| attempt.device == *device)
         };
         let mut candidates = combination.devices.iter();
@@ -285,10 +285,11 @@ mod tests {
     use std::{path::Path, time::Instant};
 
     use proptest::prelude::*;
+    use regatta_types::Scenario;
 
     use super::*;
     use regatta_lab_store::{
-        AttemptEnd, AttemptWork, CampaignState, NewAttempt, NewCampaign, NewCell, RunOutcome,
+        AttemptEnd, AttemptWork, CampaignState, NewAttempt, NewCampaign, NewCell, RunOutcome, RunRequest,
         examples::{example_draft, example_record},
     };
 
@@ -316,7 +317,7 @@ mod tests {
         let combination = |number: u64, placement| Combination {
             meter: None,
             number,
-            words: "{}".to_owned(),
+            request: RunRequest::new("digits", Scenario::Offline),
             variant: None,
             audit: None,
             placement,
@@ -366,7 +367,7 @@ mod tests {
         let end = AttemptEnd {
             cause,
             reason: cause.map(|_| "it failed"),
-            is_tried_again: cause.is_some_and(is_of_a_place),
+            is_tried_again: cause.is_some_and(retryable_on_another_device),
             run: None,
             now: "2026-01-01T01:00:00Z",
         };

@@ -8,8 +8,8 @@ use regatta_lab_store::{AttemptRow, CampaignRow};
 /// The changes that another attempt could make.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Alternatives {
-    /// Whether a measured rate can make the run VALID.
-    pub(super) has_other_rate: bool,
+    /// Whether the run is repeated at the measured rate ([`regatta_lab_runs::RateRetries`]).
+    pub(super) repeats_rate: bool,
     /// Whether a device may take the cell on which it has not failed.
     pub(super) has_other_device: bool,
 }
@@ -21,23 +21,19 @@ pub(super) fn is_tried_again(
     campaign: &CampaignRow,
     alternatives: Alternatives,
 ) -> bool {
-    let count = |counts: fn(EndCause) -> bool| {
-        let failed = earlier.iter().filter_map(|attempt| attempt.cause);
-        failed.filter(|cause| counts(*cause)).count() as u64
-    };
-    let has_retries = || count(is_of_a_place) < campaign.retries;
+    let failed = earlier.iter().filter_map(|attempt| attempt.cause);
+    let used = failed.filter(|cause| retryable_on_another_device(*cause)).count() as u64;
+    let has_retries = || used < campaign.retries;
     match cause {
         EndCause::Device | EndCause::Infrastructure => has_retries(),
         EndCause::Precondition => alternatives.has_other_device && has_retries(),
-        EndCause::Invalid => {
-            alternatives.has_other_rate && count(|cause| cause == EndCause::Invalid) < campaign.rate_retries
-        }
+        EndCause::Invalid => alternatives.repeats_rate,
         EndCause::Workload | EndCause::Operator => false,
     }
 }
 
 /// Returns whether another device may do better.
-pub(super) const fn is_of_a_place(cause: EndCause) -> bool {
+pub(super) const fn retryable_on_another_device(cause: EndCause) -> bool {
     matches!(
         cause,
         EndCause::Device | EndCause::Infrastructure | EndCause::Precondition
@@ -85,7 +81,6 @@ mod tests {
             (Device, &[Invalid, Invalid, Invalid], false, true),
             (Invalid, &[], true, true),
             (Invalid, &[], false, false),
-            (Invalid, &[Invalid], true, false),
             (Invalid, &[Device, Device], true, true),
             (Workload, &[], true, false),
             (Precondition, &[], false, false),
@@ -96,7 +91,7 @@ mod tests {
             let rows: Vec<AttemptRow> = earlier.iter().map(|&cause| attempt(cause)).collect();
             let rows: Vec<&AttemptRow> = rows.iter().collect();
             let alternatives = Alternatives {
-                has_other_rate: has_other,
+                repeats_rate: has_other,
                 has_other_device: has_other,
             };
             let found = is_tried_again(cause, &rows, &campaign, alternatives);

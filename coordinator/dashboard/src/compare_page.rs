@@ -15,13 +15,13 @@ use super::{
     recent_results::RecentResults,
 };
 use regatta_lab_store::{lab_error::LabError, workspace::Workspace};
-use regatta_lab_views::{comparisons::ComparisonReport, wording::comparison_notes};
+use regatta_lab_views::{
+    comparisons::{ComparisonReport, ComparisonVerdict},
+    wording::comparison_notes,
+};
 
 /// The newest comparisons.
 static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::new();
-
-/// The verdicts with their names in the headline, the worst first.
-const VERDICTS: [&str; 4] = ["worse", "better", "undecided", "same"];
 
 /// A comparison, or the reason why there is none: a selection is unknown, or there is nothing to compare.
 pub(super) type Compared = Arc<Result<ComparisonReport, LabError>>;
@@ -63,9 +63,9 @@ fn form(query: &CompareQuery, suggestions: &Suggestions) -> Markup {
 fn report_of(query: &CompareQuery, report: &ComparisonReport) -> Markup {
     html! {
         p .headline {
-            @for verdict in VERDICTS {
+            @for verdict in ComparisonVerdict::ALL {
                 @let count = report.rows.iter().filter(|row| row.verdict == verdict).count();
-                @if count > 0 { span class={ "badge v-" (group::class(verdict)) } { (count) " " (verdict) } " " }
+                @if count > 0 { span class={ "badge v-" (group::class(verdict)) } { (count) " " (verdict.as_str()) } " " }
             }
         }
         ul .notes { @for note in comparison_notes(report) { li { (shown(&note, SENTENCE)) } } }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use regatta_types::Scenario;
 
 use super::{
     condition_query::{ConditionQuery, MAX_SELECTION, scenarios},
@@ -97,7 +98,7 @@ pub(super) fn condition_fields(query: &ConditionQuery, suggestions: &Suggestions
     html! {
         datalist #selections { @for words in &suggestions.selections { option value=(words) {} } }
         (choice("benchmark", "Benchmark", &benchmarks, &query.benchmark))
-        (choice("scenario", "Scenario", &scenarios(), query.scenario.unwrap_or_default()))
+        (choice("scenario", "Scenario", &scenarios(), query.scenario.map_or("", Scenario::as_str)))
         label { "Since " input type="text" name="since" value=(query.since) size="8" maxlength=(MAX_TEXT) placeholder="7d"; }
         (check_box("short", "short runs", query.has_short))
         (check_box("simulated", "simulated engines", query.has_simulated))

@@ -20,7 +20,7 @@ pub(super) struct ConditionQuery {
     /// The only benchmark.
     pub(super) benchmark: String,
     /// The only scenario.
-    pub(super) scenario: Option<&'static str>,
+    pub(super) scenario: Option<Scenario>,
     /// The time from which runs count by their request: a duration before now, or a date.
     pub(super) since: String,
     /// Whether short runs count.
@@ -54,7 +54,7 @@ impl ConditionQuery {
     fn take(&mut self, name: &str, value: &str) -> Result<bool, InvalidQuery> {
         match name {
             "benchmark" => self.benchmark = short(value).to_owned(),
-            "scenario" => self.scenario = one_of("scenario", value, &scenarios())?,
+            "scenario" => self.scenario = one_of("scenario", value, &Scenario::ALL, Scenario::as_str)?,
             "since" => self.since = short(value).to_owned(),
             "short" => self.has_short = !value.is_empty(),
             "simulated" => self.has_simulated = !value.is_empty(),
@@ -68,7 +68,7 @@ impl ConditionQuery {
         let flag = |is_set: bool| if is_set { "1" } else { "" };
         for (name, value) in [
             ("benchmark", self.benchmark.as_str()),
-            ("scenario", self.scenario.unwrap_or_default()),
+            ("scenario", self.scenario.map_or("", Scenario::as_str)),
             ("since", self.since.as_str()),
             ("short", flag(self.has_short)),
             ("simulated", flag(self.has_simulated)),
@@ -82,15 +82,13 @@ impl ConditionQuery {
     /// Returns the conditions as the command line's flags have them.
     ///
     /// # Errors
-    /// Returns an error when the scenario or the time is invalid.
+    /// Returns an error when the time is invalid.
     pub(super) fn conditions(&self) -> Result<RunConditions, LabError> {
         let mut filter = RunFilter::default();
         filter
             .benchmark
             .extend(Some(self.benchmark.clone()).filter(|name| !name.is_empty()));
-        if let Some(scenario) = self.scenario {
-            filter.scenario.push(scenario.parse().map_err(LabError::usage)?);
-        }
+        filter.scenario.extend(self.scenario);
         if !self.since.is_empty() {
             let parsed = since(&self.since).map_err(|what| LabError::misuse(format!("Since: {what}")))?;
             filter.since = Some(parsed);
@@ -111,7 +109,7 @@ impl ConditionQuery {
         let mut flags = Vec::new();
         for (flag, value) in [
             ("--benchmark", self.benchmark.as_str()),
-            ("--scenario", self.scenario.unwrap_or_default()),
+            ("--scenario", self.scenario.map_or("", Scenario::as_str)),
             ("--since", self.since.as_str()),
         ] {
             if !value.is_empty() {

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use self::device_row::device_row;
 pub use self::order::selected;
 use super::{
-    fleet_query::{FleetQuery, HEALTHS, STATES, SortKey},
+    fleet_query::{FleetQuery, SortKey},
     fleet_snapshot::FleetSnapshot,
     layout::{self, Page},
     outside_text::elapsed,
@@ -160,8 +160,8 @@ fn filter(query: &FleetQuery, labels: &[String]) -> Markup {
     html! {
         form .filter method="get" action="/" role="search" {
             label { "Find " input type="search" name="text" value=(query.text) maxlength="100"; }
-            (options("state", "State", &STATES, query.state))
-            (options("health", "Health", &HEALTHS, query.health))
+            (options("state", "State", &DeviceActivity::ALL.map(DeviceActivity::as_str), query.state.map(DeviceActivity::as_str)))
+            (options("health", "Health", &DeviceHealth::ALL.map(DeviceHealth::as_str), query.health.map(DeviceHealth::as_str)))
             @if !labels.is_empty() {
                 (options("label", "Label", &labels, Some(query.label.as_str())))
             }

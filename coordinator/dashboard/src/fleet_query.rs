@@ -3,6 +3,7 @@
 use form_urlencoded::Serializer;
 
 use super::query_words::{InvalidQuery, one_of, short};
+use regatta_lab_store::{DeviceActivity, DeviceHealth};
 
 /// A column by which devices are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -54,11 +55,6 @@ impl SortKey {
     }
 }
 
-/// The states by which the page filters.
-pub const STATES: [&str; 4] = ["idle", "busy", "offline", "duplicated"];
-/// The healths by which the page filters.
-pub const HEALTHS: [&str; 4] = ["good", "suspect", "quarantined", "maintenance"];
-
 /// The query of the fleet page. The default shows every device by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FleetQuery {
@@ -69,9 +65,9 @@ pub struct FleetQuery {
     /// A text that name, id, board or label has, in lower case.
     pub text: String,
     /// The only state.
-    pub state: Option<&'static str>,
+    pub state: Option<DeviceActivity>,
     /// The only health.
-    pub health: Option<&'static str>,
+    pub health: Option<DeviceHealth>,
     /// A label that every device has.
     pub label: String,
 }
@@ -86,14 +82,18 @@ impl FleetQuery {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "sort" => {
-                    let words = SortKey::ALL.map(SortKey::as_str);
-                    let word = one_of("sort", &value, &words)?;
-                    let found = SortKey::ALL.into_iter().find(|key| Some(key.as_str()) == word);
+                    let found = one_of("sort", &value, &SortKey::ALL, SortKey::as_str)?;
                     parsed.sort = found.unwrap_or_default();
                 }
-                "order" => parsed.is_descending = one_of("order", &value, &["up", "down"])? == Some("down"),
-                "state" => parsed.state = one_of("state", &value, &STATES)?,
-                "health" => parsed.health = one_of("health", &value, &HEALTHS)?,
+                "order" => {
+                    parsed.is_descending = one_of("order", &value, &[false, true], order)? == Some(true)
+                }
+                "state" => {
+                    parsed.state = one_of("state", &value, &DeviceActivity::ALL, DeviceActivity::as_str)?
+                }
+                "health" => {
+                    parsed.health = one_of("health", &value, &DeviceHealth::ALL, DeviceHealth::as_str)?
+                }
                 "text" => parsed.text = short(&value).to_lowercase(),
                 "label" => parsed.label = short(&value).to_owned(),
                 _ => {}
@@ -114,8 +114,8 @@ impl FleetQuery {
         }
         let words = [
             ("text", Some(self.text.as_str())),
-            ("state", self.state),
-            ("health", self.health),
+            ("state", self.state.map(DeviceActivity::as_str)),
+            ("health", self.health.map(DeviceHealth::as_str)),
             ("label", Some(self.label.as_str())),
         ];
         for (name, value) in words {
@@ -141,6 +141,11 @@ impl FleetQuery {
     }
 }
 
+/// Returns the word for a direction of the order.
+const fn order(is_descending: bool) -> &'static str {
+    if is_descending { "down" } else { "up" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +154,10 @@ mod tests {
     fn a_query_reads_and_prints() {
         let text = "sort=temperature&order=down&text=orin+%26+co&state=busy&health=good&label=lab-2";
         let query = FleetQuery::parse(text).unwrap();
-        assert_eq!((query.text.as_str(), query.state), ("orin & co", Some("busy")));
+        assert_eq!(
+            (query.text.as_str(), query.state),
+            ("orin & co", Some(DeviceActivity::Busy))
+        );
         assert_eq!(query.to_query(), text);
         assert_eq!(FleetQuery::default().to_query(), "");
         assert_eq!(

@@ -121,8 +121,6 @@ fn link(query: &HistoryQuery, history: &History) -> Option<String> {
         .conditions
         .benchmark
         .clone_from(&history.combination.benchmark);
-    narrowed.conditions.scenario = super::condition_query::scenarios()
-        .into_iter()
-        .find(|scenario| *scenario == history.combination.scenario);
+    narrowed.conditions.scenario = history.combination.scenario.parse().ok();
     Some(format!("/history?{}", narrowed.to_query()))
 }

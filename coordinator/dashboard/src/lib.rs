@@ -75,7 +75,7 @@ mod work_queues;
 
 pub use access::{PageTokenError, issue as issue_page_token};
 pub use fleet_page::selected;
-pub use fleet_query::{FleetQuery, HEALTHS, STATES, SortKey};
+pub use fleet_query::{FleetQuery, SortKey};
 pub use fleet_snapshot::{FleetDevice, FleetSnapshot};
 pub use server::{PageServer, PageServerError, PageTls};
 

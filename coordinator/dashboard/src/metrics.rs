@@ -10,7 +10,7 @@ use super::{
     fleet_snapshot::FleetSnapshot,
     outside_text::{NAME, shown},
 };
-use regatta_lab_store::{Store, workspace::Workspace};
+use regatta_lab_store::{DeviceActivity, DeviceHealth, Store, workspace::Workspace};
 use regatta_lab_views::documents::campaign_summary;
 
 /// The media type of the text format.
@@ -18,10 +18,6 @@ pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A Grafana dashboard whose panels query these metrics.
 pub(super) const GRAFANA_DASHBOARD: &str = include_str!("../../../packaging/grafana-dashboard.json");
-
-/// The states and healths of devices. Each has a number, also 0.
-const STATES: [&str; 4] = ["busy", "idle", "offline", "duplicated"];
-const HEALTHS: [&str; 4] = ["good", "suspect", "quarantined", "maintenance"];
 
 /// The text of metrics.
 #[derive(Default)]
@@ -137,14 +133,19 @@ fn devices(metrics: &mut Metrics, fleet: &FleetSnapshot) {
         fleet.devices.iter().filter(|device| matches(&device.row)).count()
     };
     metrics.family("regatta_devices", "gauge", "Devices by state.");
-    for state in STATES {
-        let number = count(&|row| row.activity().as_str() == state);
-        metrics.value("regatta_devices", &[("state", state)], number);
+    // Each has a number, also 0.
+    for state in DeviceActivity::ALL {
+        let number = count(&|row| row.activity() == state);
+        metrics.value("regatta_devices", &[("state", state.as_str())], number);
     }
     metrics.family("regatta_devices_by_health", "gauge", "Devices by health.");
-    for health in HEALTHS {
-        let number = count(&|row| row.health.health().as_str() == health);
-        metrics.value("regatta_devices_by_health", &[("health", health)], number);
+    for health in DeviceHealth::ALL {
+        let number = count(&|row| row.health.health() == health);
+        metrics.value(
+            "regatta_devices_by_health",
+            &[("health", health.as_str())],
+            number,
+        );
     }
     metrics.gauge(
         "regatta_refused_devices",

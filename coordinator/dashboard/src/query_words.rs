@@ -11,22 +11,23 @@ pub(super) struct InvalidQuery {
     words: Vec<&'static str>,
 }
 
-/// Returns the known word that a value is, or `None` for an empty one.
+/// Returns the one of `known` whose word a value is, or `None` for an empty value.
 ///
 /// # Errors
 /// Returns [`InvalidQuery`] for an unknown word.
-pub(super) fn one_of(
+pub(super) fn one_of<T: Copy>(
     name: &'static str,
     value: &str,
-    words: &[&'static str],
-) -> Result<Option<&'static str>, InvalidQuery> {
+    known: &[T],
+    word: fn(T) -> &'static str,
+) -> Result<Option<T>, InvalidQuery> {
     if value.is_empty() {
         return Ok(None);
     }
-    let found = words.iter().find(|word| **word == value);
-    found.map(|word| Some(*word)).ok_or_else(|| InvalidQuery {
+    let found = known.iter().copied().find(|known| word(*known) == value);
+    found.map(Some).ok_or_else(|| InvalidQuery {
         name,
-        words: words.to_vec(),
+        words: known.iter().map(|known| word(*known)).collect(),
     })
 }
 

@@ -38,7 +38,7 @@ impl RunListQuery {
             match &*name {
                 "device" => parsed.device = short(&value).to_lowercase(),
                 "benchmark" => parsed.benchmark = short(&value).to_owned(),
-                "verdict" => parsed.verdict = one_of("verdict", &value, &verdicts())?,
+                "verdict" => parsed.verdict = one_of("verdict", &value, &verdicts(), |word| word)?,
                 // A run that was removed, or no id, is no reason to show nothing.
                 "before" => parsed.before = value.parse().ok(),
                 _ => {}

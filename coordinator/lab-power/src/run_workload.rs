@@ -17,7 +17,7 @@ use regatta_types::{
 use super::{
     cancel::Cancel, machine::Link, session_watch::SessionWatch, workload_error::RunWorkloadError as Error,
 };
-use regatta_lab_runs::{least_seconds, repetitions, run_failure};
+use regatta_lab_runs::{RateRetries, least_seconds, run_failure};
 use regatta_lab_store::{RunDraft, RunRow, Store, StoreError, workspace::Workspace};
 
 /// The command of the official client: it ends with the code that it reads.
@@ -54,9 +54,6 @@ fn run_limit(draft: &RunDraft, ranging_time: Option<Duration>) -> Duration {
     };
     Duration::from_secs(draft.limit_s.map_or(own, |limit| limit.min(own)))
 }
-
-/// The most repetitions of a ranging run with a guessed rate.
-const MAX_REPETITIONS: usize = 2;
 
 /// Gives the official client the logs of a part's run, which are in a directory of this machine.
 pub(crate) type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
@@ -194,12 +191,12 @@ impl<'a> RunWorkload<'a> {
 
     /// Returns whether an INVALID run would be sent with another rate now that the device's speed is known.
     fn has_guessed_rate(&self, row: &RunRow) -> Result<bool, Error> {
-        let found = repetitions(std::slice::from_ref(row), self.order.workspace, self.order.store);
-        let found = found.map_err(|error| Error::Rate {
+        let earlier = self.repeated.len() as u64;
+        let next = RateRetries::default().next(row, earlier, self.order.workspace, self.order.store);
+        next.map(|draft| draft.is_some()).map_err(|error| Error::Rate {
             run: row.id,
             source: error.into(),
-        })?;
-        Ok(!found.is_empty())
+        })
     }
 
     /// Makes the ranging run again, which the meter ranges as well: it is longer than it had to be, and the session is not lost.
@@ -278,7 +275,7 @@ impl<'a> RunWorkload<'a> {
             self.expect_progress(part, run)?;
             return Ok(false);
         }
-        if part == Part::Ranging && self.repeated.len() < MAX_REPETITIONS && self.has_guessed_rate(&row)? {
+        if part == Part::Ranging && self.has_guessed_rate(&row)? {
             self.repeat_ranging(run)?;
             return Ok(false);
         }

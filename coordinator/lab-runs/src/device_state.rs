@@ -1,37 +1,36 @@
-//! Resolves a plan's device state to a request: a preset, published clocks, or the user's values. Only the board knows which values it
-//! accepts. This module checks that the values can be parsed.
+//! Reads the device state of a plan, and resolves it for a run: a preset, published clocks, or the user's values. Only the board knows which
+//! values it accepts. This module checks that the values can be parsed.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use regatta_config::known;
+use regatta_lab_store::{RequestedState, StatePreset};
 use regatta_state::state_request::{InvalidStateRequest, StateRequest};
-use regatta_types::{Scenario, documents::StateSpec};
-use serde::{Deserialize, Serialize};
+use regatta_types::{Scenario, UnknownWord, documents::StateSpec};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
 
-/// The state in a plan: `"MaxP"`, `"MaxQ"`, `"as-is"`, or a table of values such as `{ power-mode = "MAXN", gpu =
-/// "lock:max" }`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum StateWords {
-    /// A preset's name.
-    Preset(String),
-    /// The user's values. With the key `preset`, they override a preset's values. `board` selects the board whose MaxQ applies.
-    Own(BTreeMap<String, String>),
-}
+/// The value that leaves a control as it is.
+const AS_IS: &str = "as-is";
 
 /// An error in a requested state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The preset is unknown.
-    #[error(
-        "unknown state `{0}`; known are MaxP, MaxQ, as-is, and in a plan a table of values (docs/device-state.md)"
-    )]
-    Preset(String),
+    #[error("{0}, and in a plan a table of values (docs/device-state.md)")]
+    Preset(#[from] UnknownWord),
     /// A value cannot be parsed.
     #[error(
-        "the state's values cannot be read; `gpu = \"lock:max\"`, `cpu = \"cap:1190400000\"` and `fan = \"255\"` can"
+        "{0}; values such as `gpu = \"lock:max\"`, `cpu = \"cap:1190400000\"` and `fan = \"255\"` can be used"
     )]
-    Words(#[source] InvalidStateRequest),
+    Control(InvalidStateRequest),
+    /// The state sets nothing.
+    #[error(
+        "the state sets no value; hint: leave it out, or name a preset or a value such as `gpu = \"lock:max\"`"
+    )]
+    Empty,
     /// No MaxQ clocks are published.
     #[error(
         "no MaxQ clocks are published for {benchmark} {scenario} on {board}: name your own in a plan (docs/device-state.md)"
@@ -53,8 +52,6 @@ pub enum StateError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Published {
-    #[expect(dead_code, reason = "there is one so far, and the file says it")]
-    schema: u16,
     source: String,
     board: Vec<Board>,
     clocks: Vec<Clocks>,
@@ -83,51 +80,110 @@ struct Clocks {
     cores: Option<u32>,
 }
 
-impl StateWords {
-    /// Returns the state for one run, or `None` to leave the device's state unchanged. `model` is the device's own model name.
-    ///
-    /// # Errors
-    /// Returns `StateError` with the valid alternatives.
-    pub fn resolve(
-        &self,
-        model: &str,
-        benchmark: &str,
-        scenario: Scenario,
-    ) -> Result<Option<StateSpec>, StateError> {
-        let (preset, mut own) = match self {
-            Self::Preset(preset) => (Some(preset.clone()), BTreeMap::new()),
-            Self::Own(own) => {
-                let mut own = own.clone();
-                (own.remove("preset"), own)
-            }
-        };
-        let board = own.remove("board");
-        let state = match preset.as_deref() {
-            Some(word) if word.eq_ignore_ascii_case("as-is") => None,
-            Some(word) if word.eq_ignore_ascii_case("MaxP") => Some(max_p()),
-            Some(word) if word.eq_ignore_ascii_case("MaxQ") => {
-                Some(max_q(board.as_deref(), model, benchmark, scenario)?)
-            }
-            Some(other) => return Err(StateError::Preset(other.to_owned())),
-            None => Some(StateSpec {
-                name: "own".to_owned(),
-                source: "the plan".to_owned(),
-                controls: BTreeMap::new(),
-            }),
-        };
-        let Some(mut state) = state else { return Ok(None) };
-        if !own.is_empty() && preset.is_some() {
-            state.source.push_str(", changed by the plan");
-        }
-        state.controls.extend(own);
-        // "as-is" removes a preset's value that this board does not have.
-        state.controls.retain(|_, value| value != "as-is");
-        let request: StateRequest = state.words().parse().map_err(StateError::Words)?;
-        if request == StateRequest::default() {
-            return Err(StateError::Words(InvalidStateRequest(String::new())));
-        }
-        Ok(Some(state))
+/// Deserialises the state of a plan: `"MaxP"`, `"MaxQ"`, `"as-is"`, or a table of values such as `{ power-mode = "MAXN", gpu = "lock:max" }`.
+/// With the key `preset`, values override those of a preset; `board` selects the board whose MaxQ applies.
+///
+/// # Errors
+/// Returns the deserializer's error for anything else.
+pub(super) fn optional<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<RequestedState>, D::Error> {
+    StateInput::deserialize(deserializer).map(|input| Some(input.0))
+}
+
+/// Deserialises a list of states.
+///
+/// # Errors
+/// As [`optional`].
+pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestedState>, D::Error> {
+    let inputs = Vec::<StateInput>::deserialize(deserializer)?;
+    Ok(inputs.into_iter().map(|input| input.0).collect())
+}
+
+struct StateInput(RequestedState);
+
+impl<'de> Deserialize<'de> for StateInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StateVisitor).map(Self)
     }
+}
+
+struct StateVisitor;
+
+impl<'de> Visitor<'de> for StateVisitor {
+    type Value = RequestedState;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MaxP, MaxQ, as-is or a table of values")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<RequestedState, E> {
+        Ok(preset(text).map_err(E::custom)?.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestedState, A::Error> {
+        let mut values = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry::<String, String>()? {
+            values.insert(name, value);
+        }
+        own(values).map_err(A::Error::custom)
+    }
+}
+
+fn preset(text: &str) -> Result<StatePreset, StateError> {
+    Ok(text.parse::<StatePreset>()?)
+}
+
+/// Returns the state of a table.
+fn own(mut controls: BTreeMap<String, String>) -> Result<RequestedState, StateError> {
+    let state = RequestedState {
+        preset: controls.remove("preset").map(|text| preset(&text)).transpose()?,
+        board: controls.remove("board"),
+        controls,
+    };
+    for (name, value) in state.controls.iter().filter(|(_, value)| *value != AS_IS) {
+        let text = format!("{name}={value}");
+        if text.contains(char::is_whitespace) {
+            return Err(StateError::Control(InvalidStateRequest(text)));
+        }
+        text.parse::<StateRequest>().map_err(StateError::Control)?;
+    }
+    if state.preset.is_none() && state.controls.values().all(|value| value == AS_IS) {
+        return Err(StateError::Empty);
+    }
+    Ok(state)
+}
+
+/// Returns the state for one run, or `None` to leave the device's state unchanged. `model` is the device's own model name.
+///
+/// # Errors
+/// Returns [`StateError`] when no clocks are published for the run, or nothing is set.
+pub(super) fn resolve(
+    requested: &RequestedState,
+    model: &str,
+    benchmark: &str,
+    scenario: Scenario,
+) -> Result<Option<StateSpec>, StateError> {
+    let mut state = match requested.preset {
+        Some(StatePreset::AsIs) => return Ok(None),
+        Some(StatePreset::MaxP) => max_p(),
+        Some(StatePreset::MaxQ) => max_q(requested.board.as_deref(), model, benchmark, scenario)?,
+        None => StateSpec {
+            name: "own".to_owned(),
+            source: "the plan".to_owned(),
+            controls: BTreeMap::new(),
+        },
+    };
+    if !requested.controls.is_empty() && requested.preset.is_some() {
+        state.source.push_str(", changed by the plan");
+    }
+    state.controls.extend(requested.controls.clone());
+    // "as-is" removes a preset's value that this board does not have.
+    state.controls.retain(|_, value| value != AS_IS);
+    if state.controls.is_empty() {
+        return Err(StateError::Empty);
+    }
+    Ok(Some(state))
 }
 
 /// Returns NVIDIA's steps for MaxP: the power mode without limits, then `jetson_clocks --fan`.
@@ -210,13 +266,14 @@ mod tests {
 
     const ORIN: &str = "NVIDIA Jetson AGX Orin Developer Kit";
 
-    fn resolve(toml: &str, benchmark: &str, scenario: Scenario) -> Result<Option<StateSpec>, StateError> {
+    fn resolve(toml: &str, benchmark: &str, scenario: Scenario) -> anyhow::Result<Option<StateSpec>> {
         #[derive(Deserialize)]
         struct File {
-            state: StateWords,
+            #[serde(deserialize_with = "optional")]
+            state: Option<RequestedState>,
         }
-        let file: File = toml::from_str(&format!("state = {toml}")).unwrap();
-        file.state.resolve(ORIN, benchmark, scenario)
+        let file: File = toml::from_str(&format!("state = {toml}"))?;
+        Ok(super::resolve(&file.state.unwrap(), ORIN, benchmark, scenario)?)
     }
 
     #[test]

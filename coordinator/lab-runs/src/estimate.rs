@@ -123,18 +123,21 @@ impl Past<'_> {
 #[cfg(test)]
 mod tests {
     use regatta_config::catalogue::Catalogue;
-    use regatta_types::documents::{
-        Delivery, EngineKind, EngineSpec, Judgement, LoadgenChoice, RunLength, RunPhase, RunState, RunTask,
+    use regatta_types::{
+        documents::{
+            Delivery, EngineKind, EngineSpec, Judgement, LoadgenChoice, Rates, RunLength, RunPhase, RunState,
+            RunTask,
+        },
+        engine_settings::EngineSettings,
     };
 
     use super::*;
-    use crate::Request;
+    use crate::ResolvedRequest;
     use regatta_lab_store::RunOutcome;
-    use regatta_types::documents::Rates;
 
-    fn row(scenario: Scenario, mode: Mode, batch_size: &str, rates: Rates) -> RunRow {
+    fn row(scenario: Scenario, mode: Mode, batch_size: usize, rates: Rates) -> RunRow {
         let catalogue = Catalogue::read(None).unwrap();
-        let request = Request {
+        let request = ResolvedRequest {
             device: "0".repeat(32).parse().unwrap(),
             benchmark: catalogue.benchmark("digits").unwrap(),
             round: catalogue.round(None).unwrap(),
@@ -142,7 +145,10 @@ mod tests {
             mode,
             engine: EngineSpec {
                 kind: EngineKind::Tract,
-                settings: BTreeMap::from([("batch_size".to_owned(), batch_size.to_owned())]),
+                settings: EngineSettings {
+                    batch_size: Some(batch_size),
+                    ..EngineSettings::default()
+                },
             },
             loadgen: LoadgenChoice::Native,
             length: RunLength::TestRun,
@@ -187,7 +193,7 @@ mod tests {
     }
 
     fn estimated(scenario: Scenario, past: &[RunRow]) -> Vec<String> {
-        let requested = row(scenario, Mode::PerformanceOnly, "1", Rates::default());
+        let requested = row(scenario, Mode::PerformanceOnly, 1, Rates::default());
         estimate(&requested.draft.spec, past)
             .into_iter()
             .map(|(key, value)| format!("{key} = {value}"))
@@ -207,12 +213,12 @@ mod tests {
             samples_per_second: Some(samples),
             ..Rates::default()
         };
-        let stream = row(Scenario::MultiStream, Mode::PerformanceOnly, "1", rate(5_000.0));
+        let stream = row(Scenario::MultiStream, Mode::PerformanceOnly, 1, rate(5_000.0));
         assert_eq!(
             estimated(Scenario::Offline, std::slice::from_ref(&stream)),
             ["digits.Offline.target_qps = 8000"]
         );
-        let own = row(Scenario::Offline, Mode::PerformanceOnly, "1", rate(20_000.0));
+        let own = row(Scenario::Offline, Mode::PerformanceOnly, 1, rate(20_000.0));
         assert_eq!(
             estimated(Scenario::Offline, &[stream, own]),
             ["digits.Offline.target_qps = 24000"]
@@ -225,14 +231,9 @@ mod tests {
             query_ns: Some(ns),
             ..Rates::default()
         };
-        let other = row(Scenario::SingleStream, Mode::PerformanceOnly, "8", rate(9e6));
-        let newest = row(
-            Scenario::SingleStream,
-            Mode::PerformanceOnly,
-            "1",
-            rate(123_456.0),
-        );
-        let older = row(Scenario::SingleStream, Mode::PerformanceOnly, "1", rate(7e6));
+        let other = row(Scenario::SingleStream, Mode::PerformanceOnly, 8, rate(9e6));
+        let newest = row(Scenario::SingleStream, Mode::PerformanceOnly, 1, rate(123_456.0));
+        let older = row(Scenario::SingleStream, Mode::PerformanceOnly, 1, rate(7e6));
         let past = [other, newest, older];
         assert_eq!(
             estimated(Scenario::SingleStream, &past),
@@ -250,7 +251,7 @@ mod tests {
             target_qps: Some(1_000.0),
             ..Rates::default()
         };
-        let mut before = row(Scenario::Server, Mode::PerformanceOnly, "1", rates);
+        let mut before = row(Scenario::Server, Mode::PerformanceOnly, 1, rates);
         assert_eq!(
             estimated(Scenario::Server, std::slice::from_ref(&before)),
             ["digits.Server.target_qps = 1000"]

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use regatta_types::{
-    UnknownWord,
     documents::{EngineKind, RunSpec},
     samples::{Form, FormError, SampleSet},
 };
@@ -12,9 +11,6 @@ use regatta_types::{
 /// A form that a run cannot use.
 #[derive(Debug, thiserror::Error)]
 pub enum NoForm {
-    /// A setting names no known type or layout.
-    #[error("the engine's settings cannot be followed")]
-    Word(#[from] UnknownWord),
     /// The benchmark's samples cannot have that form.
     #[error(transparent)]
     Form(#[from] FormError),
@@ -37,20 +33,19 @@ pub enum NoForm {
     },
 }
 
-/// Sets the form of samples that the run's settings name. `is_asset` returns whether a directory is served as an asset. Otherwise the
+/// Selects the form of samples that the run's settings name. `is_asset` returns whether a directory is served as an asset. Otherwise the
 /// device's own files count, which only the device sees.
 ///
 /// # Errors
-/// Returns [`NoForm`].
-/// [`NoForm`].
-pub(crate) fn take(
+/// Returns [`NoForm`] when the samples cannot have the form, or are an asset in another form only.
+pub(crate) fn select_sample_form(
     spec: &mut RunSpec,
     is_asset: &dyn Fn(&str) -> bool,
     scratch: &Path,
 ) -> Result<(), NoForm> {
     let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
     let requested = match spec.engine.kind {
-        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own)?,
+        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own),
         _ => None,
     };
     let Some(requested) = requested.filter(|&requested| requested != own) else {
@@ -105,7 +100,7 @@ mod tests {
         let own = "preprocessed_data/digits/float32";
         let dir = |settings: &[(&str, &str)], assets: &[&str]| {
             let mut spec = spec(settings);
-            take(&mut spec, &|path| assets.contains(&path), scratch.path())
+            select_sample_form(&mut spec, &|path| assets.contains(&path), scratch.path())
                 .map(|()| spec.benchmark.dataset.dir)
         };
         let int8 = [("input_dtype", "int8"), ("input_format", "chw4")];
@@ -131,6 +126,5 @@ mod tests {
         fs::create_dir_all(scratch.path().join(half_dir)).unwrap();
         fs::write(scratch.path().join(half_dir).join("samples.json"), "").unwrap();
         assert_eq!(dir(&half, &[]).unwrap(), half_dir);
-        assert!(dir(&[("input_format", "chw5")], &[]).is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
-//! `request`, `resolve`, `gate` and `plan` turn a user's input into drafts. `estimate` fills in rates from past runs, and
-//! `repetition` repeats runs whose rate was a guess. `expected_time` is how long a run takes at least. `form` selects the samples
+//! `run_request_input`, with `gate`, `device_state` and `plan`, makes requests of a user's input; `resolve` and `resolved_request` make drafts of
+//! them. `estimate` fills in rates from past runs, and
+//! `rate_retry` repeats runs whose rate was a guess. `expected_time` is how long a run takes at least. `form` selects the samples
 //! that the settings need. `dispatch` sends runs, `limits` ends those that never end, `missing` finds undelivered files, `logged`
 //! reads logs, and `finish` judges and records. `judging_mark` sets aside a run whose judging ends the process. `cause` determines whose failure a bad end was. `device_judgement` draws the
 //! conclusion for its device, and `device_check` judges the known runs that test a device. `mod@markers` has the reasons why a figure
@@ -41,45 +42,47 @@ mod missing;
 mod plan;
 mod prescribed_settings;
 pub mod rate_advice;
+mod rate_retry;
 mod rebuild;
 mod record_writer;
 mod removal;
 mod repeat_command;
-mod repetition;
-mod request;
 mod resolve;
+mod resolved_request;
 mod retry_schedule;
 mod run_failure;
+mod run_request_input;
 mod run_verdict;
 mod spec_file;
 pub mod staged;
 mod telemetry;
+pub mod text_values;
 mod verify;
-mod word_list;
+pub mod vocabulary;
 
 pub use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub use cause::{RunEnd, cause_of_end};
 pub use device_check::{CheckVerdict, judge_check, speed};
 pub use device_judgement::judge_device;
-pub use device_state::StateWords;
+pub use device_state::list as state_list;
 pub use dispatch::start as start_dispatch;
 pub use expected_time::least_seconds;
 pub use export_manifest::MANIFEST;
 pub use finish::start as start_finish;
-pub use gate::GateWords;
+pub use gate::{GateInput, GateSize, GateTemperature, complete_gate};
 pub use judging_mark::JudgingMark;
 pub use latencies::{LatencyDistribution, read_latencies};
 pub use markers::{marker_reasons, markers, min_duration_ms};
-pub use plan::{Plan, Words};
+pub use plan::Plan;
+pub use rate_retry::RateRetries;
 pub use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub use removal::Removal;
 pub use repeat_command::repeat_command;
-pub use repetition::repetitions;
-pub use request::Request;
-pub use resolve::{NO_SYSTEM, ParsedWords, ResolveError, RunFiles};
+pub use resolve::{KnownRequest, ResolveError, RunFiles};
+pub use resolved_request::ResolvedRequest;
 pub use run_failure::run_failure;
+pub use run_request_input::{RunRequestError, RunRequestInput};
 pub use run_verdict::RunVerdict;
 pub use staged::is_offered as is_offered_for_staging;
 pub use telemetry::{Quantity, RunTelemetry, TelemetryColumn, read_telemetry};
 pub use verify::{Subject, Verification, verify};
-pub use word_list::spanned_words;

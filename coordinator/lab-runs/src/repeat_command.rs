@@ -46,9 +46,10 @@ pub fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
             file => file,
         }),
     );
-    for (key, value) in &spec.engine.settings {
-        if system.is_none_or(|system| !system.settings.contains(key)) {
-            add("--set", &format!("{key}={value}"));
+    for (setting, value) in spec.engine.settings.iter() {
+        let name = setting.name;
+        if system.is_none_or(|system| !system.settings.iter().any(|used| used == name)) {
+            add("--set", &format!("{name}={value}"));
         }
     }
     match &spec.state {

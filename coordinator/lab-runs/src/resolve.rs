@@ -1,46 +1,35 @@
-//! Resolves a request in a user's words to drafts. First the words are parsed, then the drafts for a device are made. It stores nothing, so
-//! that a plan with an error requests no run.
+//! Resolves a request to a draft: first its names, against the catalogue, then for a device. It stores nothing, so that a plan with an error
+//! requests no run.
 
-use std::{path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
 use regatta_config::{
     catalogue::{Catalogue, CatalogueError},
-    engine_settings::{EngineSettingError, EngineSettings},
     round::Round,
     system::{SystemRequest, SystemValues},
 };
-use regatta_text::{HumanDuration, InvalidDuration};
 use regatta_types::{
-    Mode, Scenario, UnknownWord,
+    EngineKind,
     benchmark::Benchmark,
-    documents::{
-        Delivery, DeviceFacts, EngineKind, EngineSpec, GateSpec, LoadgenChoice, PowerSetting, RunLength,
-        RunSpec, StateSpec,
-    },
+    documents::{DeviceFacts, LoadgenChoice, PowerSetting, RunSpec, StateSpec},
 };
 
 use super::{
-    device_state::StateError,
+    device_state::{self, StateError},
     early_accuracy::usual_delivery,
     expected_time::least_seconds,
     form::{self, NoForm},
-    gate::{GateError, GateWords},
-    plan::Words,
-    request::{Request, RequestError},
+    resolved_request::{RequestError, ResolvedRequest},
+    run_request_input::RunRequestError,
 };
 use regatta_lab_net::{
     assets::{self, AssetsError},
     fleet::engine_obstacle,
 };
 use regatta_lab_store::{
-    self as store, DeviceRow, RunDraft, Store,
+    self as store, DeviceRow, RunDraft, RunRequest, Store, SystemChoice,
     workspace::{Config, Workspace},
 };
-
-/// The name that selects no system's values.
-pub const NO_SYSTEM: &str = "none";
-/// The name that selects the device's own system.
-const OWN_SYSTEM: &str = "auto";
 
 /// A request that cannot become a run.
 #[derive(Debug, thiserror::Error)]
@@ -48,29 +37,9 @@ pub enum ResolveError {
     /// A benchmark, round or system is unknown, or its file cannot be read.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
-    /// A word is unknown.
+    /// The request contradicts itself.
     #[error(transparent)]
-    Word(#[from] UnknownWord),
-    /// The duration cannot be parsed.
-    #[error(transparent)]
-    Duration(#[from] InvalidDuration),
-    /// No scenario is named.
-    #[error("no scenario is named; known are SingleStream, MultiStream, Server, Offline")]
-    NoScenario,
-    /// Two lengths are named.
-    #[error("a run has either the test-run length or a duration, not both")]
-    TwoLengths,
-    /// The delivery is unknown.
-    #[error("unknown value `{0}` of --stream; known are after, live")]
-    Delivery(String),
-    /// The engine would reject a setting.
-    #[error("{error}")]
-    EngineSetting {
-        /// The engine.
-        engine: EngineKind,
-        /// The rejected setting.
-        error: EngineSettingError,
-    },
+    Input(#[from] RunRequestError),
     /// No engine computes the benchmark's responses.
     #[error("no engine computes the responses of {benchmark} yet")]
     NoResponses {
@@ -116,9 +85,6 @@ pub enum ResolveError {
     /// The state cannot be requested.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The gate cannot be read.
-    #[error("the run's gate cannot be used")]
-    Gate(#[from] GateError),
     /// No run can end within the limit.
     #[error("the limit of {limit} s is no longer than the run, which measures for at least {least} s")]
     ShortLimit {
@@ -142,9 +108,7 @@ impl ResolveError {
     /// Returns the remedy, if the error does not contain it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::EngineSetting { engine, .. } => Some(format!(
-                "`regatta settings list --engine {engine}` shows them all"
-            )),
+            Self::Input(error) => error.hint(),
             Self::NoResponses { benchmark } => Some(format!(
                 "`regatta prep` and `regatta accuracy` know {benchmark}; the engines null and sim run without its model"
             )),
@@ -165,77 +129,47 @@ impl ResolveError {
         }
     }
 
-    /// Returns whether the cause is the device or the store, and not the user's words.
+    /// Returns whether the cause is the device or the store, and not the user's request.
     pub const fn is_of_the_lab(&self) -> bool {
         matches!(self, Self::Facts { .. } | Self::Assets(AssetsError::Store(_)))
     }
 }
 
-/// A request whose words are known. The device is not.
+/// A request whose benchmark and round are known. The device is not.
 #[derive(Debug)]
-pub struct ParsedWords<'a> {
-    words: &'a Words,
+pub struct KnownRequest<'a> {
+    request: &'a RunRequest,
     catalogue: &'a Catalogue,
     benchmark: &'a Benchmark,
     round: &'a Round,
-    engine: EngineKind,
-    loadgen: LoadgenChoice,
-    modes: Vec<Mode>,
-    scenarios: Vec<Scenario>,
-    length: RunLength,
-    /// `None` for the usual one of each mode.
-    delivery: Option<Delivery>,
-    gate: Option<GateSpec>,
-    limit_s: Option<u64>,
 }
 
-impl<'a> ParsedWords<'a> {
-    /// Parses words. A wrong one is an error for every device, and also without any.
+impl<'a> KnownRequest<'a> {
+    /// Finds benchmark and round of a request. One that is missing is an error for every device, and also without any.
     ///
     /// # Errors
-    /// Returns [`ResolveError`] for the first wrong word.
-    pub fn parse(words: &'a Words, catalogue: &'a Catalogue) -> Result<Self, ResolveError> {
-        let benchmark = catalogue.benchmark(&words.benchmark)?;
-        let round = catalogue.round(words.round.as_deref())?;
-        let engine: EngineKind = words.engine.as_deref().unwrap_or("tract").parse()?;
-        let loadgen: LoadgenChoice = words.loadgen.as_deref().unwrap_or("native").parse()?;
-        if engine.computes() && !benchmark.model.has_engine() {
+    /// Returns [`ResolveError`] when one is missing, or no engine computes the benchmark's responses.
+    pub fn find(request: &'a RunRequest, catalogue: &'a Catalogue) -> Result<Self, ResolveError> {
+        let benchmark = catalogue.benchmark(&request.benchmark)?;
+        let round = catalogue.round(request.round.as_deref())?;
+        if request.engine.kind.computes() && !benchmark.model.has_engine() {
             return Err(ResolveError::NoResponses {
                 benchmark: benchmark.name.clone(),
             });
         }
-        let modes = match words.mode.as_slice() {
-            [] => vec![Mode::PerformanceOnly],
-            modes => each(modes)?,
-        };
-        let scenarios: Vec<Scenario> = each(&words.scenario)?;
-        if scenarios.is_empty() {
-            return Err(ResolveError::NoScenario);
-        }
-        EngineSettings::read(engine, &words.set)
-            .map_err(|error| ResolveError::EngineSetting { engine, error })?;
         Ok(Self {
-            words,
+            request,
             catalogue,
             benchmark,
             round,
-            engine,
-            loadgen,
-            modes,
-            scenarios,
-            length: length(words)?,
-            delivery: delivery(words)?,
-            limit_s: limit(words)?,
-            gate: words.gate.as_ref().map(GateWords::resolve).transpose()?,
         })
     }
 
-    /// Returns the drafts for a device, one per mode and scenario. Modes are the outer loop: the short accuracy runs come first and give
-    /// the later runs an estimate of the device's speed.
+    /// Returns the draft for a device.
     ///
     /// # Errors
-    /// Returns [`ResolveError`] when the device cannot execute the request.
-    pub fn drafts(&self, device: &DeviceRow) -> Result<Vec<RunDraft>, ResolveError> {
+    /// Returns [`ResolveError`] when the device cannot execute the request, or the request contradicts itself.
+    fn draft(&self, device: &DeviceRow) -> Result<RunDraft, ResolveError> {
         self.check_engine(device)?;
         let facts = device.reported_facts().map_err(|source| ResolveError::Facts {
             device: device.name.clone(),
@@ -243,64 +177,64 @@ impl<'a> ParsedWords<'a> {
             source,
         })?;
         self.check_loadgen(device, &facts)?;
-        let mut drafts = Vec::new();
-        for &mode in &self.modes {
-            for &scenario in &self.scenarios {
-                let mut draft = self.request(device, &facts, mode, scenario)?.draft()?;
-                draft.limit_s = self.limit_s;
-                if let (Some(limit), Some(least)) = (self.limit_s, least_seconds(&draft.spec))
-                    && limit <= least
-                {
-                    return Err(ResolveError::ShortLimit { limit, least });
-                }
-                drafts.push(draft);
-            }
+        let mut draft = self.resolved(device, &facts)?.draft()?;
+        draft.limit_s = self.request.limit.map(|limit| limit.as_secs());
+        if let (Some(limit), Some(least)) = (draft.limit_s, least_seconds(&draft.spec))
+            && limit <= least
+        {
+            return Err(ResolveError::ShortLimit { limit, least });
         }
-        Ok(drafts)
+        Ok(draft)
     }
 
-    fn request(
+    /// Returns the draft for a device, with its samples' form and its assets.
+    ///
+    /// # Errors
+    /// As [`draft`](Self::draft), and when devices cannot get the files.
+    pub fn draft_with_files(
         &self,
         device: &DeviceRow,
-        facts: &DeviceFacts,
-        mode: Mode,
-        scenario: Scenario,
-    ) -> Result<Request<'a>, ResolveError> {
-        let state = self.state(facts, scenario)?;
+        files: &RunFiles<'_>,
+    ) -> Result<RunDraft, ResolveError> {
+        let mut draft = self.draft(device)?;
+        files.add_to(&mut draft, &self.request.assets)?;
+        Ok(draft)
+    }
+
+    fn resolved(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<ResolvedRequest<'a>, ResolveError> {
+        let request = self.request;
+        let state = self.state(facts)?;
         let requested = SystemRequest {
             benchmark: self.benchmark,
-            scenario,
+            scenario: request.scenario,
             power: match &state {
                 Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
                 _ => PowerSetting::MaxP,
             },
-            engine: self.engine,
+            engine: request.engine.kind,
         };
-        Ok(Request {
+        Ok(ResolvedRequest {
             device: device.id.clone(),
             benchmark: self.benchmark,
             round: self.round,
-            scenario,
-            mode,
-            engine: EngineSpec {
-                kind: self.engine,
-                settings: self.words.set.clone(),
-            },
-            loadgen: self.loadgen.clone(),
-            length: self.length,
-            delivery: self
-                .delivery
-                .unwrap_or_else(|| usual_delivery(mode, self.engine, self.words.task, self.benchmark)),
+            scenario: request.scenario,
+            mode: request.mode,
+            engine: request.engine.clone(),
+            loadgen: request.loadgen.clone(),
+            length: request.length,
+            delivery: request.delivery.unwrap_or_else(|| {
+                usual_delivery(request.mode, request.engine.kind, request.task, self.benchmark)
+            }),
             system: self.system(facts, &requested)?,
-            conf: self.words.conf.clone(),
+            conf: request.conf.clone(),
             state,
-            gate: self.gate.clone(),
-            task: self.words.task,
+            gate: request.gate.clone(),
+            task: request.task,
         })
     }
 
     fn check_engine(&self, device: &DeviceRow) -> Result<(), ResolveError> {
-        let Some(obstacle) = engine_obstacle(device, self.engine) else {
+        let Some(obstacle) = engine_obstacle(device, self.request.engine.kind) else {
             return Ok(());
         };
         let can_run = |engine: &&EngineKind| engine_obstacle(device, **engine).is_none();
@@ -311,7 +245,7 @@ impl<'a> ParsedWords<'a> {
             .collect();
         Err(ResolveError::NoEngine {
             device: device.name.clone(),
-            engine: self.engine,
+            engine: self.request.engine.kind,
             obstacle,
             available: if available.is_empty() {
                 "none".to_owned()
@@ -322,7 +256,7 @@ impl<'a> ParsedWords<'a> {
     }
 
     fn check_loadgen(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<(), ResolveError> {
-        if self.loadgen.is_among(&facts.loadgens) {
+        if self.request.loadgen.is_among(&facts.loadgens) {
             return Ok(());
         }
         let reported = facts
@@ -332,7 +266,7 @@ impl<'a> ParsedWords<'a> {
         let available: Vec<_> = ["native".to_owned()].into_iter().chain(reported).collect();
         Err(ResolveError::NoLoadgen {
             device: device.name.clone(),
-            loadgen: self.loadgen.clone(),
+            loadgen: self.request.loadgen.clone(),
             available: available.join(", "),
         })
     }
@@ -345,24 +279,30 @@ impl<'a> ParsedWords<'a> {
     ) -> Result<Option<SystemValues>, ResolveError> {
         let systems = self.catalogue.systems();
         let own = || systems.of_device(facts.module.as_deref(), || facts.clone(), requested);
-        match self.words.system.as_deref() {
-            Some(NO_SYSTEM) => Ok(None),
-            Some(OWN_SYSTEM) => own()
+        match &self.request.system {
+            SystemChoice::OwnIfAny => Ok(own()),
+            SystemChoice::None => Ok(None),
+            SystemChoice::Own => own()
                 .map(Some)
                 .ok_or_else(|| ResolveError::NoSystem(requested.benchmark.name.clone())),
-            Some(name) => {
-                let others = format!("`{OWN_SYSTEM}`, `{NO_SYSTEM}`");
+            SystemChoice::Named(name) => {
+                let others = format!("`{}`, `{}`", SystemChoice::OWN, SystemChoice::NONE);
                 Ok(Some(systems.named(name, &others, requested)?))
             }
-            None => Ok(own()),
         }
     }
 
-    fn state(&self, facts: &DeviceFacts, scenario: Scenario) -> Result<Option<StateSpec>, ResolveError> {
-        let Some(words) = &self.words.state else {
+    fn state(&self, facts: &DeviceFacts) -> Result<Option<StateSpec>, ResolveError> {
+        let Some(state) = &self.request.state else {
             return Ok(None);
         };
-        Ok(words.resolve(&facts.model, &self.benchmark.name, scenario)?)
+        let (model, benchmark) = (&facts.model, &self.benchmark.name);
+        Ok(device_state::resolve(
+            state,
+            model,
+            benchmark,
+            self.request.scenario,
+        )?)
     }
 }
 
@@ -401,44 +341,14 @@ impl<'a> RunFiles<'a> {
     ///
     /// # Errors
     /// Returns [`ResolveError`] when devices cannot get them.
-    pub fn add_to(&self, draft: &mut RunDraft, requested: &[String]) -> Result<(), ResolveError> {
+    fn add_to(&self, draft: &mut RunDraft, requested: &[String]) -> Result<(), ResolveError> {
         let is_asset = |place: &str| self.served.iter().any(|path| assets::holds(path, place));
-        form::take(&mut draft.spec, &is_asset, &self.scratch)?;
+        form::select_sample_form(&mut draft.spec, &is_asset, &self.scratch)?;
         Ok(assets::name_in(
             &mut draft.spec,
             requested,
             self.store,
             self.config,
         )?)
-    }
-}
-
-fn each<T: FromStr<Err = UnknownWord>>(words: &[String]) -> Result<Vec<T>, ResolveError> {
-    words.iter().map(|word| Ok(word.parse()?)).collect()
-}
-
-fn length(words: &Words) -> Result<RunLength, ResolveError> {
-    match (words.test_run, &words.duration) {
-        (true, Some(_)) => Err(ResolveError::TwoLengths),
-        (true, None) => Ok(RunLength::TestRun),
-        (false, Some(text)) => {
-            let duration: HumanDuration = text.parse()?;
-            Ok(RunLength::Duration(duration.millis()))
-        }
-        (false, None) => Ok(RunLength::Full),
-    }
-}
-
-fn limit(words: &Words) -> Result<Option<u64>, ResolveError> {
-    let limit: Option<HumanDuration> = words.limit.as_deref().map(str::parse).transpose()?;
-    Ok(limit.map(|limit| limit.millis().div_ceil(1_000)))
-}
-
-fn delivery(words: &Words) -> Result<Option<Delivery>, ResolveError> {
-    match words.stream.as_deref() {
-        None => Ok(None),
-        Some("after") => Ok(Some(Delivery::After)),
-        Some("live") => Ok(Some(Delivery::Live)),
-        Some(other) => Err(ResolveError::Delivery(other.to_owned())),
     }
 }

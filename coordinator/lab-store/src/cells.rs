@@ -3,20 +3,20 @@
 use regatta_types::{DeviceId, documents::EndCause};
 use rusqlite::{Row, params};
 
-use super::{CampaignChange, CampaignState, CellState, Placement, Result, Store, values};
+use super::{CampaignChange, CampaignState, CellState, Placement, Result, RunRequest, Store, values};
 
 /// A request of a campaign, with the devices that may take it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Combination {
     /// Its number in the campaign, from 0.
     pub number: u64,
-    /// The request in JSON, with one scenario and one mode.
-    pub words: String,
+    /// The request of its runs.
+    pub request: RunRequest,
     /// The name of the settings' variant.
     pub variant: Option<String>,
-    /// The compliance test, such as TEST01, if its cells are audits. `words` are then those of the audited runs.
+    /// The compliance test, such as TEST01, if its cells are audits. `request` is then that of the audited runs.
     pub audit: Option<String>,
-    /// The meter, if its cells are power sessions. `words` are then those of the runs that they follow.
+    /// The meter, if its cells are power sessions. `request` is then that of the runs that they follow.
     pub meter: Option<String>,
     /// The device that takes its cells.
     pub placement: Placement,
@@ -118,9 +118,8 @@ fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
 
 impl Store {
     pub(super) fn add_combination(&self, campaign: &str, new: &Combination) -> Result<()> {
-        let devices: Vec<&str> = new.devices.iter().map(DeviceId::as_str).collect();
-        let devices = serde_json::to_string(&devices)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let devices = values::to_json(&new.devices)?;
+        let request = values::to_json(&new.request)?;
         self.connection
             .prepare_cached(
                 "INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices, audit, meter)
@@ -129,7 +128,7 @@ impl Store {
             .execute(params![
                 campaign,
                 values::signed(new.number),
-                new.words,
+                request,
                 new.variant,
                 new.placement.as_str(),
                 new.priority,
@@ -171,7 +170,7 @@ impl Store {
         let rows = statement.query_map([campaign], |row| {
             Ok(Combination {
                 number: values::unsigned(row, "number")?,
-                words: row.get("request")?,
+                request: values::json(row, "request")?,
                 variant: row.get("variant")?,
                 placement: values::parsed(row, "placement")?,
                 priority: row.get("priority")?,

@@ -8,6 +8,7 @@ use regatta_types::{
 };
 use regatta_wire::message::{BoardReadings, Hello};
 use rusqlite::{OptionalExtension as _, Row, params};
+use serde::Serialize;
 
 use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
 
@@ -54,19 +55,23 @@ pub struct DeviceRow {
 }
 
 /// The activity of a device, according to its messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DeviceActivity {
+    /// The device has no run.
+    Idle,
+    /// The device has a run that is not recorded yet.
+    Busy,
     /// The coordinator receives nothing from it.
     Offline,
     /// Two agents use its identity.
     Duplicated,
-    /// The device has a run that is not recorded yet.
-    Busy,
-    /// The device has no run.
-    Idle,
 }
 
 impl DeviceActivity {
+    /// Every activity.
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Busy, Self::Offline, Self::Duplicated];
+
     /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Result, Store, now, values};
 
 /// The health of a device: whether to trust it with runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceHealth {
     /// The device has no findings.
@@ -23,6 +23,9 @@ pub enum DeviceHealth {
 }
 
 impl DeviceHealth {
+    /// Every health.
+    pub const ALL: [Self; 4] = [Self::Good, Self::Suspect, Self::Quarantined, Self::Maintenance];
+
     /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {

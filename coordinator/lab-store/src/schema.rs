@@ -197,7 +197,7 @@ CREATE TABLE campaigns (
 CREATE TABLE combinations (
     campaign   TEXT NOT NULL REFERENCES campaigns (name),
     number     INTEGER NOT NULL,
-    request    TEXT NOT NULL,  -- JSON: the request, as a plan of runs has it
+    request    TEXT NOT NULL,  -- JSON: RunRequest
     variant    TEXT,  -- name of the settings' variant
     placement  TEXT NOT NULL,  -- any, each or same
     priority   INTEGER NOT NULL,

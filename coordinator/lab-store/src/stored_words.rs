@@ -1,9 +1,9 @@
-//! The words that the store, the screen and JSON share: states of campaigns and cells, and placements.
+//! The words that the store, the screen and JSON share: states of campaigns and cells, placements, and device states.
 
 use std::{fmt, str::FromStr};
 
 use regatta_types::UnknownWord;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Declares an enum whose variants have one word each, for the store, for people and for programs.
 macro_rules! words {
@@ -12,7 +12,7 @@ macro_rules! words {
         $($(#[$doc:meta])* $variant:ident = $word:literal,)*
     }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum $name {
             $(#[$first_doc])* #[serde(rename = $first_word)] $first,
             $($(#[$doc])* #[serde(rename = $word)] $variant,)*
@@ -87,6 +87,18 @@ words! {
         Each = "each",
         /// One of them, and the same for all repetitions.
         Same = "same",
+    }
+}
+
+words! {
+    /// A named device state.
+    StatePreset, "state" {
+        /// The highest clocks.
+        MaxP = "MaxP",
+        /// The published clocks for the most work per joule.
+        MaxQ = "MaxQ",
+        /// The state that the device has.
+        AsIs = "as-is",
     }
 }
 

@@ -33,6 +33,11 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) 
     serde_json::from_str(&text).map_err(|error| unreadable(row, column, error))
 }
 
+/// Writes a value for a JSON text column.
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
 /// Parses a JSON text column that may be NULL.
 pub(super) fn optional_json<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,

@@ -24,6 +24,7 @@ use crate::{
     tables,
 };
 use regatta_lab_net::assets::{AssetStore, AssetStoreError, LockedAssetStore};
+use regatta_lab_runs::vocabulary;
 use regatta_lab_store::{AssetRow, Store, workspace::Workspace};
 
 /// Commands about assets.
@@ -72,7 +73,7 @@ pub(super) struct FetchArgs {
     #[command(flatten)]
     job: JobArgs,
     /// The engine of the runs, which determines the type and layout of the samples
-    #[arg(long, default_value = "tract")]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = "tract")]
     engine: EngineKind,
 }
 
@@ -105,7 +106,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Fetch(args) => device_job::request(
             &args.job,
-            args.job.words(RunTask::AssetFetch, args.engine),
+            args.job.input(RunTask::AssetFetch, args.engine)?,
             context,
         ),
         Command::Add {

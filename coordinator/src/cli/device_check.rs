@@ -4,24 +4,24 @@ use std::{slice, time::Duration};
 
 use regatta_config::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::RunId;
+use regatta_types::{EngineKind, Mode, RunId, Scenario, documents::RunLength};
 use serde::Serialize;
 
 use super::{
     Context,
     health_text::{described, remedy, user},
-    resolve::{resolve, unresolved},
+    resolve::unresolved,
     wait::Wait,
 };
 use crate::exit::{self, CommandResult, Failure};
-use regatta_lab_runs::{CheckVerdict, RunFiles, Words, judge_check, speed};
+use regatta_lab_runs::{CheckVerdict, KnownRequest, RunFiles, judge_check, speed, vocabulary};
 use regatta_lab_store::{
-    DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRow, Store, workspace::Workspace,
+    DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRequest, RunRow, Store, workspace::Workspace,
 };
 use regatta_lab_views::{documents::HealthDocument, lookup};
 
-/// The length of the performance run.
-const DURATION: &str = "5s";
+/// The length of the performance run in milliseconds.
+const DURATION_MS: u64 = 5_000;
 
 /// Flags of `device check`.
 #[derive(Debug, clap::Args)]
@@ -31,9 +31,9 @@ pub(super) struct Args {
     /// The benchmark: digits, which is built in, or one in configs/benchmarks of the workspace
     #[arg(long, default_value = KnownRuns::USUAL.benchmark)]
     benchmark: String,
-    /// The engine: tract or tensorrt
-    #[arg(long, default_value = KnownRuns::USUAL.engine)]
-    engine: String,
+    /// The engine
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = KnownRuns::USUAL.engine.as_str())]
+    engine: EngineKind,
     /// How long to wait for the two runs [default: 10m]
     #[arg(long, value_name = "T")]
     timeout: Option<HumanDuration>,
@@ -45,7 +45,7 @@ pub(super) struct KnownRuns<'a> {
     /// The benchmark.
     benchmark: &'a str,
     /// The engine.
-    engine: &'a str,
+    engine: EngineKind,
     /// The longest wait for them.
     longest: Duration,
 }
@@ -54,7 +54,7 @@ impl KnownRuns<'static> {
     /// A benchmark that is built in, and the engine that every device has.
     pub(super) const USUAL: Self = Self {
         benchmark: "digits",
-        engine: "tract",
+        engine: RunRequest::DEFAULT_ENGINE,
         longest: Duration::from_secs(600),
     };
 }
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
     let usual = KnownRuns::USUAL.longest;
     let runs = KnownRuns {
         benchmark: &args.benchmark,
-        engine: &args.engine,
+        engine: args.engine,
         longest: args
             .timeout
             .map_or(usual, |timeout| Duration::from_millis(timeout.millis())),
@@ -143,7 +143,7 @@ pub(super) fn check(
         let (Some(accuracy), Some(performance)) = (rows.next(), rows.next()) else {
             break;
         };
-        let earlier = store.checked_speeds(&device.id, &benchmark.name, runs.engine)?;
+        let earlier = store.checked_speeds(&device.id, &benchmark.name, runs.engine.as_str())?;
         let verdict = judge_check(&accuracy, &performance, benchmark, &earlier);
         let done = Checked {
             verdict,
@@ -200,20 +200,17 @@ fn drafts(
     workspace: &Workspace,
     store: &Store,
 ) -> Result<Vec<RunDraft>, Failure> {
-    let words = Words {
-        device: Some(device.id.to_string()),
-        benchmark: runs.benchmark.to_owned(),
-        scenario: vec!["SingleStream".to_owned()],
-        mode: vec!["AccuracyOnly".to_owned(), "PerformanceOnly".to_owned()],
-        engine: Some(runs.engine.to_owned()),
-        duration: Some(DURATION.to_owned()),
-        ..Words::default()
-    };
-    let mut drafts = resolve(&words, catalogue, store)?;
     let files = RunFiles::read(workspace, store)?;
-    for draft in &mut drafts {
-        files.add_to(draft, &[]).map_err(unresolved)?;
+    let mut request = RunRequest::new(runs.benchmark, Scenario::SingleStream);
+    request.engine.kind = runs.engine;
+    request.length = RunLength::Duration(DURATION_MS);
+    let mut drafts = Vec::new();
+    for mode in [Mode::AccuracyOnly, Mode::PerformanceOnly] {
+        request.mode = mode;
+        let known = KnownRequest::find(&request, catalogue).map_err(unresolved)?;
+        let mut draft = known.draft_with_files(device, &files).map_err(unresolved)?;
         draft.forced = true;
+        drafts.push(draft);
     }
     Ok(drafts)
 }

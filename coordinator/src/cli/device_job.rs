@@ -2,17 +2,18 @@
 //! logged and aborted like other runs.
 
 use regatta_config::catalogue::Catalogue;
-use regatta_types::documents::{EngineKind, RunTask};
+use regatta_text::HumanDuration;
+use regatta_types::{EngineKind, Scenario, documents::RunTask};
 
 use super::{
     Context,
-    run::{self, drafts::DraftRequest, dry_run},
+    run::{self, RunEnding, drafts::DraftRequest, dry_run},
     setting_flags::SettingFlags,
     target_devices::TargetDevices,
     wait::WaitFlags,
 };
 use crate::exit::{CommandResult, Failure};
-use regatta_lab_runs::Words;
+use regatta_lab_runs::{RateRetries, RunRequestInput, vocabulary};
 
 /// Flags that select devices and the runs that will need the result. They are the ones of `run`.
 #[derive(Debug, clap::Args)]
@@ -22,9 +23,9 @@ pub(super) struct JobArgs {
     /// The benchmark
     #[arg(long)]
     benchmark: String,
-    /// Scenarios, comma separated: SingleStream, MultiStream, Server, Offline
-    #[arg(long, value_delimiter = ',', required = true)]
-    scenario: Vec<String>,
+    /// Scenarios, comma separated
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required = true)]
+    scenario: Vec<Scenario>,
     #[command(flatten)]
     settings: SettingFlags,
     /// An asset that the runs need in addition to the benchmark's files, such as a calibration cache
@@ -32,7 +33,7 @@ pub(super) struct JobArgs {
     asset: Vec<String>,
     /// End the job on a device after this time, such as 2h [default: no limit]
     #[arg(long, value_name = "T")]
-    limit: Option<String>,
+    limit: Option<HumanDuration>,
     /// Include devices that are quarantined or in maintenance
     #[arg(long)]
     force: bool,
@@ -44,29 +45,29 @@ pub(super) struct JobArgs {
 }
 
 impl JobArgs {
-    /// Returns the words of the flags for a task.
-    pub(super) fn words(&self, task: RunTask, engine: EngineKind) -> Words {
-        Words {
+    /// Returns the request of the flags for a task.
+    ///
+    /// # Errors
+    /// Returns the failure for a setting that the engine does not accept.
+    pub(super) fn input(&self, task: RunTask, engine: EngineKind) -> Result<RunRequestInput, Failure> {
+        Ok(RunRequestInput {
             benchmark: self.benchmark.clone(),
             scenario: self.scenario.clone(),
-            round: self.settings.round.clone(),
-            engine: Some(engine.to_string()),
-            system: self.settings.system.clone(),
-            set: self.settings.set(),
+            engine: Some(engine),
             asset: self.asset.clone(),
-            limit: self.limit.clone(),
+            limit: self.limit,
             task,
-            ..Words::default()
-        }
+            ..self.settings.input(engine)?
+        })
     }
 }
 
-/// Requests the words of the selected devices, and waits for them.
-pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> CommandResult {
+/// Requests the runs of the selected devices, and waits for them.
+pub(super) fn request(args: &JobArgs, input: RunRequestInput, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let request = DraftRequest {
-        requests: &[words],
+        requests: &[input],
         plan: None,
         devices: &args.devices,
         force: args.force,
@@ -77,5 +78,9 @@ pub(super) fn request(args: &JobArgs, words: Words, context: &Context) -> Comman
     }
     args.waiting.expect_served(context, &workspace)?;
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
-    run::finish((args.waiting.no_wait, 0), &drafts, context, &workspace, &store)
+    let ending = RunEnding {
+        waits: !args.waiting.no_wait,
+        retries: RateRetries { max: 0 },
+    };
+    run::finish(ending, &drafts, context, &workspace, &store)
 }

@@ -1,14 +1,14 @@
 //! `regatta engine build|calibrate|inspect`: devices build the TensorRT engines of runs before these are requested, calibrate INT8, and
 //! describe the engines that they have. Each is a run that ends before LoadGen starts. Engines stay on their device.
 
-use regatta_types::documents::{EngineKind, RunTask};
+use regatta_types::{EngineKind, documents::RunTask, engine_settings::EngineSettings};
 
 use super::{
     Context,
     device_job::{self, JobArgs},
 };
-use crate::exit::CommandResult;
-use regatta_lab_runs::Words;
+use crate::exit::{CommandResult, Failure};
+use regatta_lab_runs::RunRequestInput;
 
 /// Subcommands of `engine`.
 #[derive(Debug, clap::Subcommand)]
@@ -63,26 +63,29 @@ pub(super) struct InspectArgs {
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
-    let (job, words) = match command {
+    let (job, input) = match command {
         Command::Build(args) => {
-            let words = args.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
-            (&args.job, words)
+            let input = args.job.input(RunTask::EngineBuild, EngineKind::Tensorrt)?;
+            (&args.job, input)
         }
-        Command::Calibrate(args) => (&args.job, args.words()),
+        Command::Calibrate(args) => (&args.job, args.input()?),
         Command::Inspect(args) => {
-            let words = args.job.words(RunTask::EngineInspection, EngineKind::Tensorrt);
-            (&args.job, words)
+            let input = args.job.input(RunTask::EngineInspection, EngineKind::Tensorrt)?;
+            (&args.job, input)
         }
     };
-    device_job::request(job, words, context)
+    device_job::request(job, input, context)
 }
 
 impl CalibrateArgs {
-    /// Returns the words of an INT8 build whose calibration samples are an asset.
-    fn words(&self) -> Words {
-        let mut words = self.job.words(RunTask::EngineBuild, EngineKind::Tensorrt);
-        words.set.insert("calibration".to_owned(), self.samples.clone());
-        words.asset.push(self.samples.clone());
-        words
+    /// Returns the request of an INT8 build whose calibration samples are an asset.
+    fn input(&self) -> Result<RunRequestInput, Failure> {
+        let engine = EngineKind::Tensorrt;
+        let samples = [("calibration", self.samples.as_str())];
+        let samples = EngineSettings::parse(engine, samples).map_err(Failure::usage)?;
+        let mut input = self.job.input(RunTask::EngineBuild, engine)?;
+        input.set = samples.or(input.set);
+        input.asset.push(self.samples.clone());
+        Ok(input)
     }
 }

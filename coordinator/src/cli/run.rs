@@ -3,12 +3,16 @@
 pub(super) mod drafts;
 pub(super) mod dry_run;
 
-use std::{mem, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use regatta_config::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
-use regatta_types::{RunId, documents::RunTask};
+use regatta_text::HumanDuration;
+use regatta_types::{
+    EngineKind, Mode, RunId, Scenario,
+    documents::{Delivery, LoadgenChoice},
+};
 
 use super::{
     Context,
@@ -24,8 +28,10 @@ use crate::{
     tables,
 };
 use drafts::DraftRequest;
-use regatta_lab_runs::{GateWords, Plan, StateWords, Words, repetitions};
-use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
+use regatta_lab_runs::{
+    GateInput, GateSize, GateTemperature, Plan, RateRetries, RunRequestInput, vocabulary,
+};
+use regatta_lab_store::{RunDraft, RunRequest, RunRow, StatePreset, Store, workspace::Workspace};
 use regatta_lab_views::{documents::run_document, wording};
 
 /// Flags of `run`.
@@ -51,36 +57,36 @@ pub(super) struct Args {
     /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
     #[arg(long, required_unless_present = "plan")]
     benchmark: Option<String>,
-    /// Scenarios, comma separated: SingleStream, MultiStream, Server, Offline
-    #[arg(long, value_delimiter = ',', required_unless_present = "plan")]
-    scenario: Vec<String>,
-    /// Modes, comma separated: AccuracyOnly, PerformanceOnly, SubmissionRun, FindPeakPerformance [default: PerformanceOnly]
-    #[arg(long, value_delimiter = ',')]
-    mode: Vec<String>,
+    /// Scenarios, comma separated
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required_unless_present = "plan")]
+    scenario: Vec<Scenario>,
+    /// Modes, comma separated [default: PerformanceOnly]
+    #[arg(long, value_parser = vocabulary::mode(), ignore_case = true, value_delimiter = ',')]
+    mode: Vec<Mode>,
     #[command(flatten)]
     settings: SettingFlags,
-    /// The engine: null, tract, tensorrt or sim [default: tract]
-    #[arg(long)]
-    engine: Option<String>,
+    /// The engine [default: tract]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
+    engine: Option<EngineKind>,
     /// 60 s per run
     #[arg(long, conflicts_with = "duration")]
     test_run: bool,
     /// Another length, such as 3s
     #[arg(long, value_name = "T")]
-    duration: Option<String>,
+    duration: Option<HumanDuration>,
     /// Which LoadGen: native, official or official:REVISION [default: native]
     #[arg(long)]
-    loadgen: Option<String>,
+    loadgen: Option<LoadgenChoice>,
     /// A line of user.conf, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE
     #[arg(long, value_name = "K=V", value_parser = pair)]
     conf: Vec<(String, String)>,
-    /// The state that the device is set to for the run: MaxP, MaxQ or as-is; a plan may name single clocks [default: as-is]
-    #[arg(long, value_name = "STATE")]
-    state: Option<String>,
+    /// The state that the device is set to for the run; a plan may name single clocks [default: as-is]
+    #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
+    state: Option<StatePreset>,
     /// How long a device may have a run before the coordinator ends it, such as 2h, without its wait for the gate [default: no
     /// limit]
     #[arg(long, value_name = "T")]
-    limit: Option<String>,
+    limit: Option<HumanDuration>,
     #[command(flatten)]
     gate: GateFlags,
     /// An asset that the run needs beside its benchmark's files, such as a calibration cache
@@ -88,14 +94,14 @@ pub(super) struct Args {
     asset: Vec<String>,
     /// When logs leave the device: after the run, or live. Accuracy runs of 1,000 samples or more are live by default, and end early if their
     /// first 500 answers are below half of the target; `after` lets them continue [default: after]
-    #[arg(long)]
-    stream: Option<String>,
-    /// How often every run is requested
+    #[arg(long, value_parser = vocabulary::delivery())]
+    stream: Option<Delivery>,
+    /// Number of times to run each combination
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeat: u16,
-    /// How often a run that is INVALID because its rate was a guess is repeated at the measured rate, while waiting
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    retry: u32,
+    /// Retries at the measured rate when an estimated rate made the run INVALID (needs waiting)
+    #[arg(long, value_name = "N", default_value_t = RateRetries::default().max)]
+    retry: u64,
     /// Request runs of devices that are quarantined or in maintenance, too
     #[arg(long)]
     force: bool,
@@ -111,28 +117,28 @@ pub(super) struct Args {
 struct GateFlags {
     /// The highest temperature with which the run starts, such as 60C; the device waits until it has cooled down
     #[arg(long, value_name = "T")]
-    max_temperature: Option<String>,
+    max_temperature: Option<GateTemperature>,
     /// The least available memory with which it starts, such as 2GiB
     #[arg(long, value_name = "SIZE")]
-    min_memory: Option<String>,
+    min_memory: Option<GateSize>,
     /// The least free disk with which it starts, such as 4GiB
     #[arg(long, value_name = "SIZE")]
-    min_disk: Option<String>,
+    min_disk: Option<GateSize>,
     /// How long the device waits for these before the run fails [default: 10m]
     #[arg(long, value_name = "T")]
-    gate_wait: Option<String>,
+    gate_wait: Option<HumanDuration>,
 }
 
 impl GateFlags {
     /// Returns the gate of these flags, or `None` without any.
-    fn words(&self) -> Option<GateWords> {
-        let words = GateWords {
-            max_temperature: self.max_temperature.clone(),
-            min_memory: self.min_memory.clone(),
-            min_disk: self.min_disk.clone(),
-            wait: self.gate_wait.clone(),
+    fn gate(&self) -> Option<GateInput> {
+        let gate = GateInput {
+            max_temperature: self.max_temperature,
+            min_memory: self.min_memory,
+            min_disk: self.min_disk,
+            wait: self.gate_wait,
         };
-        (words != GateWords::default()).then_some(words)
+        (gate != GateInput::default()).then_some(gate)
     }
 }
 
@@ -142,43 +148,37 @@ const WITHOUT_A_PLAN: &str =
 
 impl Args {
     /// Applies the command line's length, state, limit and gate, which are meant for every run of a plan.
-    fn change(&self, words: &mut Words) {
-        if let Some(state) = &self.state {
-            words.state = Some(StateWords::Preset(state.clone()));
+    fn change(&self, input: &mut RunRequestInput) {
+        if let Some(preset) = self.state {
+            input.state = Some(preset.into());
         }
         if self.test_run || self.duration.is_some() {
-            words.test_run = self.test_run;
-            words.duration.clone_from(&self.duration);
+            input.test_run = self.test_run;
+            input.duration = self.duration;
         }
-        if self.limit.is_some() {
-            words.limit.clone_from(&self.limit);
-        }
-        if let Some(gate) = self.gate.words() {
-            words.gate = Some(words.gate.take().unwrap_or_default().overridden_by(&gate));
+        input.limit = self.limit.or(input.limit);
+        if let Some(gate) = self.gate.gate() {
+            input.gate = Some(input.gate.unwrap_or_default().overridden_by(gate));
         }
     }
 
-    fn words(&self) -> Words {
-        Words {
-            device: None,
+    /// Returns the request of the options, without a plan.
+    fn input(&self) -> Result<RunRequestInput, Failure> {
+        let mut input = RunRequestInput {
             benchmark: self.benchmark.clone().unwrap_or_default(),
             scenario: self.scenario.clone(),
             mode: self.mode.clone(),
-            round: self.settings.round.clone(),
-            engine: self.engine.clone(),
+            engine: self.engine,
             loadgen: self.loadgen.clone(),
-            test_run: self.test_run,
-            duration: self.duration.clone(),
-            stream: self.stream.clone(),
-            system: self.settings.system.clone(),
-            set: self.settings.set(),
+            stream: self.stream,
             conf: self.conf.iter().cloned().collect(),
-            state: self.state.clone().map(StateWords::Preset),
             asset: self.asset.clone(),
-            gate: self.gate.words(),
-            limit: self.limit.clone(),
-            task: RunTask::Measurement,
-        }
+            ..self
+                .settings
+                .input(self.engine.unwrap_or(RunRequest::DEFAULT_ENGINE))?
+        };
+        self.change(&mut input);
+        Ok(input)
     }
 }
 
@@ -186,14 +186,14 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let requests = match &args.plan {
-        None => vec![args.words()],
+        None => vec![args.input()?],
         Some(path) => {
             let text = regular_file::read_text(path)
                 .with_context(|| format!("cannot read the plan {}", path.display()))
                 .map_err(|error| Failure::usage(error).hint(WITHOUT_A_PLAN))?;
             let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
             let mut requests = plan.map_err(Failure::usage)?.run;
-            requests.iter_mut().for_each(|words| args.change(words));
+            requests.iter_mut().for_each(|input| args.change(input));
             requests
         }
     };
@@ -214,26 +214,32 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     args.waiting.expect_served(context, &workspace)?;
     // Either all runs are requested, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
-    finish(
-        (args.waiting.no_wait, args.retry),
-        &drafts,
-        context,
-        &workspace,
-        &store,
-    )
+    let ending = RunEnding {
+        waits: !args.waiting.no_wait,
+        retries: RateRetries { max: args.retry },
+    };
+    finish(ending, &drafts, context, &workspace, &store)
 }
 
-/// Reports requested runs, and waits for them unless the user does not want that. INVALID runs are repeated up to `retries` times if
-/// their rate was a guess.
+/// What a command does with the runs that it requested.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunEnding {
+    /// Whether it waits for them.
+    pub(super) waits: bool,
+    /// How often it repeats runs whose rate was a guess, while it waits.
+    pub(super) retries: RateRetries,
+}
+
+/// Reports requested runs, after they are over if the command waits for them.
 pub(super) fn finish(
-    (no_wait, retries): (bool, u32),
+    ending: RunEnding,
     drafts: &[RunDraft],
     context: &Context,
     workspace: &Workspace,
     store: &Store,
 ) -> CommandResult {
-    let mut ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
-    if no_wait {
+    let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
+    if !ending.waits {
         if !workspace.is_served() {
             tell(&format!(
                 "no coordinator serves this workspace; start it: {}",
@@ -253,29 +259,15 @@ pub(super) fn finish(
         longest: None,
     };
     let mut rows = wait.for_runs(&ids)?;
-    let mut replaced = Vec::new();
-    for _ in 0..retries {
-        let repeated = repetitions(&rows, workspace, store)?;
-        if repeated.is_empty() {
-            break;
+    let repeat = |invalid: &[&RunRow], drafts: &[RunDraft]| {
+        for row in invalid {
+            tell(&wording::why_repeated(row));
         }
-        for (place, _) in &repeated {
-            if let Some(row) = rows.get(*place) {
-                tell(&wording::why_repeated(row));
-            }
-        }
-        store.all_or_nothing(|store| {
-            repeated
-                .iter()
-                .try_for_each(|(_, draft)| store.request_run(draft))
-        })?;
-        ids = repeated.iter().map(|(_, draft)| draft.spec.run).collect();
-        for ((place, _), newer) in repeated.iter().zip(wait.for_runs(&ids)?) {
-            if let Some(row) = rows.get_mut(*place) {
-                replaced.push(mem::replace(row, newer));
-            }
-        }
-    }
+        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
+        let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
+        wait.for_runs(&ids)
+    };
+    let replaced = ending.retries.repeat(&mut rows, workspace, store, repeat)?;
     let is_good = report(&rows, &replaced, context)?;
     Ok(if is_good { exit::OK } else { exit::NO })
 }

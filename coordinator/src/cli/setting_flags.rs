@@ -1,17 +1,21 @@
 //! Flags that select the round, the system and the settings of runs and engine builds. The catalogue resolves them.
 
-use std::collections::BTreeMap;
+use regatta_types::{EngineKind, engine_settings::EngineSettings};
+
+use crate::exit::Failure;
+use regatta_lab_runs::{RunRequestError, RunRequestInput};
+use regatta_lab_store::SystemChoice;
 
 /// Flags that select the rules and settings of a run.
 #[derive(Debug, clap::Args)]
 pub(super) struct SettingFlags {
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
-    pub(super) round: Option<String>,
+    round: Option<String>,
     /// The system whose settings apply: a name, a .toml file, `auto` for the system of the device's board, or `none` [default: auto,
     /// if there is one]
     #[arg(long, value_name = "SYSTEM")]
-    pub(super) system: Option<String>,
+    system: Option<SystemChoice>,
     /// An engine setting, KEY=VALUE (see `regatta settings list`); can be repeated
     #[arg(long, value_name = "K=V", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -26,8 +30,25 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl SettingFlags {
-    /// Returns the settings by name.
-    pub(super) fn set(&self) -> BTreeMap<String, String> {
-        self.set.iter().cloned().collect()
+    /// Returns a request with these flags.
+    ///
+    /// # Errors
+    /// Returns the failure for a setting that the engine does not accept.
+    pub(super) fn input(&self, engine: EngineKind) -> Result<RunRequestInput, Failure> {
+        let set = self
+            .set
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let set = EngineSettings::parse(engine, set).map_err(|error| {
+            let error = RunRequestError::EngineSetting { engine, error };
+            let hint = error.hint();
+            Failure::usage(error).optional_hint(hint)
+        })?;
+        Ok(RunRequestInput {
+            round: self.round.clone(),
+            system: self.system.clone(),
+            set,
+            ..RunRequestInput::default()
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! `regatta settings`: the engine settings as they are declared, for people and for programs. Needs no workspace.
 
 use clap::Subcommand;
-use regatta_config::engine_settings::{SETTINGS, Setting, ValueType};
+use regatta_types::engine_settings::{SETTINGS, Setting, ValueType};
 use regatta_types::{Scenario, documents::EngineKind};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::{
     exit::{self, CommandResult},
     tables,
 };
+use regatta_lab_runs::vocabulary;
 
 /// `settings ...`
 #[derive(Debug, Subcommand)]
@@ -21,11 +22,11 @@ pub(super) enum Command {
 /// Flags of `settings list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// List only the settings that this engine accepts: null, tract, tensorrt or sim
-    #[arg(long)]
+    /// List only the settings that this engine accepts
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// List only the settings that apply in this scenario
-    #[arg(long)]
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true)]
     scenario: Option<Scenario>,
 }
 

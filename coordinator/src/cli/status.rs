@@ -19,7 +19,7 @@ use crate::{
 use regatta_lab_net::keys::Keys;
 use regatta_lab_runs::count_runs_not_in_store;
 use regatta_lab_store::{
-    DeviceRow, RunRow, Store,
+    DeviceActivity, DeviceRow, RunRow, Store,
     workspace::{BrokerChoice, Workspace, kept_free_bytes},
 };
 use regatta_lab_views::wording::{self, run_text};
@@ -93,8 +93,8 @@ fn device(row: &DeviceRow, open: &[RunRow], members: &BTreeMap<DeviceId, String>
     DeviceStatus {
         device: row.id.to_string(),
         name: row.name.clone(),
-        state: row.activity().as_str(),
-        health: row.health.health().as_str(),
+        state: row.activity(),
+        health: row.health.health(),
         run: current.map(|run| run.id),
         subject: current.map(|run| format!("{} {}", run.scenario, run.audit().unwrap_or(run.mode.as_str()))),
         phase: current.map(|run| run.shown_phase().as_str()),
@@ -177,7 +177,7 @@ fn attention(
     }
     for device in &status.devices {
         let waiting = device.queued + usize::from(device.run.is_some());
-        if status.coordinator.running && device.state == "offline" && waiting > 0 {
+        if status.coordinator.running && device.state == DeviceActivity::Offline && waiting > 0 {
             found.push(format!(
                 "{} is offline, last seen {}, with open runs: {waiting}",
                 device.name,

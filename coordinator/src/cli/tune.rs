@@ -9,7 +9,8 @@ use super::{
     device_job::{self, JobArgs},
 };
 use crate::exit::CommandResult;
-use regatta_lab_runs::{NO_SYSTEM, Words};
+use regatta_lab_runs::vocabulary;
+use regatta_lab_store::SystemChoice;
 
 /// Flags of `tune`.
 #[derive(Debug, clap::Args)]
@@ -20,8 +21,8 @@ Example:
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
-    /// The engine: tract, tensorrt or sim
-    #[arg(long, default_value = "tract")]
+    /// The engine
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = "tract")]
     engine: EngineKind,
     /// How long each device searches for the best settings of each scenario
     #[arg(long, value_name = "T", default_value = TUNING_TIME)]
@@ -29,12 +30,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
-    let words = args.job.words(RunTask::Tune, args.engine);
-    let words = Words {
-        duration: Some(args.time.to_string()),
-        // The values of a system would stay fixed.
-        system: words.system.clone().or_else(|| Some(NO_SYSTEM.to_owned())),
-        ..words
-    };
-    device_job::request(&args.job, words, context)
+    let mut input = args.job.input(RunTask::Tune, args.engine)?;
+    input.duration = Some(args.time);
+    // The values of a system would stay fixed.
+    input.system = input.system.or(Some(SystemChoice::None));
+    device_job::request(&args.job, input, context)
 }

@@ -192,7 +192,7 @@ fn devices(devices: &[CampaignDevice], now: Timestamp) -> String {
             .map_or_else(String::new, |since| ago(since, now));
         [
             device.name.clone(),
-            device.state.to_owned(),
+            device.state.as_str().to_owned(),
             cell,
             since,
             device.good.to_string(),

@@ -78,7 +78,9 @@ fn floor(row: &ComparisonRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regatta_lab_views::comparisons::{AS_FOUND, Combination, FULL_LENGTH, FloorOrigin};
+    use regatta_lab_views::comparisons::{
+        AS_FOUND, Combination, ComparisonVerdict, FULL_LENGTH, FloorOrigin,
+    };
 
     fn row(device: &str, ratio: f64, words: &str) -> ComparisonRow {
         ComparisonRow {
@@ -103,7 +105,7 @@ mod tests {
             floor_pairs: 0,
             is_floor_measured: true,
             floor_origin: FloorOrigin::NoDrift,
-            verdict: "",
+            verdict: ComparisonVerdict::Same,
             more_pairs: None,
             words: words.to_owned(),
             is_separated: false,

@@ -75,7 +75,7 @@ fn change_text(history: &History, change: &HistoryChange) -> String {
         escape(&history.device),
         history.combination.short_text(),
         wording::time(&change.started),
-        change.verdict,
+        change.verdict.as_str(),
         value(history, change.mean_before),
         value(history, change.mean_after),
         wording::short_id(change.run),

@@ -1,6 +1,6 @@
 //! Engine settings as a table.
 
-use regatta_config::engine_settings::Setting;
+use regatta_types::engine_settings::Setting;
 use regatta_types::{Scenario, documents::EngineKind};
 
 use super::plain;

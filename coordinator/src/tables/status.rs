@@ -7,6 +7,8 @@ use regatta_text::escape;
 use regatta_types::RunId;
 use serde::Serialize;
 
+use regatta_lab_store::{DeviceActivity, DeviceHealth};
+
 use super::{cell, right, table};
 use regatta_lab_views::wording::{self, ago};
 
@@ -88,10 +90,10 @@ pub(crate) struct DeviceStatus {
     pub(crate) device: String,
     /// Its name.
     pub(crate) name: String,
-    /// `busy`, `idle`, `offline` or `duplicated`.
-    pub(crate) state: &'static str,
-    /// `good`, `suspect`, `quarantined` or `maintenance`.
-    pub(crate) health: &'static str,
+    /// Its activity.
+    pub(crate) state: DeviceActivity,
+    /// Its health.
+    pub(crate) health: DeviceHealth,
     /// The run that it has.
     pub(crate) run: Option<RunId>,
     /// The scenario and mode of that run.
@@ -203,10 +205,10 @@ fn devices(devices: &[DeviceStatus], now: Timestamp) -> String {
             cell(format!(
                 "{}, {}",
                 match device.phase {
-                    Some(phase) if device.state == "busy" => phase,
-                    _ => device.state,
+                    Some(phase) if device.state == DeviceActivity::Busy => phase,
+                    _ => device.state.as_str(),
                 },
-                device.health
+                device.health.as_str()
             )),
             cell(device.subject.as_deref().unwrap_or("-")),
             right(device.queued),
@@ -224,8 +226,12 @@ mod tests {
         DeviceStatus {
             device: "ff43306e6aa65ec6a97127b41beb2599".to_owned(),
             name: name.to_owned(),
-            state: if run { "busy" } else { "offline" },
-            health: "good",
+            state: if run {
+                DeviceActivity::Busy
+            } else {
+                DeviceActivity::Offline
+            },
+            health: DeviceHealth::Good,
             run: None,
             subject: run.then(|| "SingleStream PerformanceOnly".to_owned()),
             phase: run.then_some("preparing"),

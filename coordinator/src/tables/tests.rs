@@ -11,20 +11,21 @@ use regatta_types::{
         AccuracyResult, Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase,
         RunState, RunTask,
     },
+    engine_settings::EngineSettings,
 };
 
 use super::{
     Comparison, devices, quickstart,
     runs::{a_line_each, two_lines_each},
 };
-use regatta_lab_runs::Request;
+use regatta_lab_runs::ResolvedRequest;
 use regatta_lab_store::{DeviceRow, HealthRow, RunOutcome, RunRow, workspace::Workspace};
 use regatta_lab_views::wording::{run_text, why_not};
 use regatta_types::documents::{Metric, RunTiming};
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
     let catalogue = Catalogue::read(None).unwrap();
-    let request = Request {
+    let request = ResolvedRequest {
         device: "0".repeat(32).parse().unwrap(),
         benchmark: catalogue.benchmark("digits").unwrap(),
         round: catalogue.round(None).unwrap(),
@@ -32,7 +33,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         mode,
         engine: EngineSpec {
             kind: EngineKind::Tract,
-            settings: BTreeMap::new(),
+            settings: EngineSettings::default(),
         },
         loadgen: LoadgenChoice::Native,
         length: RunLength::TestRun,

@@ -6,10 +6,7 @@ mod choice;
 mod expected;
 mod generic;
 
-use regatta_types::{
-    Scenario,
-    documents::{EngineKind, PowerSetting},
-};
+use regatta_types::{EngineKind, Scenario, documents::PowerSetting, engine_settings::EngineSettings};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -17,7 +14,7 @@ pub use self::{
     expected::Expected,
     generic::{BoardFacts, generic},
 };
-use crate::engine_settings::EngineSettings;
+use crate::boards;
 
 /// The newest schema number of the file that this program reads.
 const SCHEMA: u16 = 1;
@@ -207,7 +204,11 @@ impl SystemRun {
         {
             return Some("`result` must be a positive number".to_owned());
         }
-        if let Err(error) = self.settings.check_engine(self.engine) {
+        let settings = &self.settings;
+        if let Err(error) = settings
+            .check_engine(self.engine)
+            .and_then(|()| boards::check(settings))
+        {
             return Some(error.to_string());
         }
         self.expected.fault(self.scenario)

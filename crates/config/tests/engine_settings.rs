@@ -4,12 +4,28 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use proptest::prelude::*;
-use regatta_config::{
-    engine_settings::{EngineSettings, SETTINGS, Setting, ValueType},
-    known,
-    system::System,
+use regatta_config::{boards, known, system::System};
+use regatta_types::{
+    documents::{EngineKind, EngineSpec},
+    engine_settings::{EngineSettingError, EngineSettings, SETTINGS, Setting, ValueType},
 };
-use regatta_types::documents::EngineKind;
+
+fn parse(
+    engine: EngineKind,
+    values: &BTreeMap<String, String>,
+) -> Result<EngineSettings, EngineSettingError> {
+    EngineSettings::parse(
+        engine,
+        values.iter().map(|(name, text)| (name.as_str(), text.as_str())),
+    )
+}
+
+fn texts(settings: &EngineSettings) -> BTreeMap<String, String> {
+    let texts = settings
+        .iter()
+        .map(|(setting, value)| (setting.name.to_owned(), value.to_string()));
+    texts.collect()
+}
 
 /// Valid values of a setting as text.
 fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
@@ -66,19 +82,30 @@ fn several() -> impl Strategy<Value = (EngineKind, BTreeMap<String, String>)> {
 proptest! {
     #[test]
     fn written_settings_read_back_equal((engine, values) in several()) {
-        let settings = EngineSettings::read(engine, &values).unwrap();
-        let texts = settings.texts();
-        prop_assert!(texts.keys().eq(values.keys()), "{values:?} {texts:?}");
-        prop_assert_eq!(&EngineSettings::read(engine, &texts).unwrap(), &settings);
-        prop_assert_eq!(settings.texts(), texts, "the second writing is the first");
+        let settings = parse(engine, &values).unwrap();
+        let written = texts(&settings);
+        prop_assert!(written.keys().eq(values.keys()), "{values:?} {written:?}");
+        prop_assert_eq!(&parse(engine, &written).unwrap(), &settings);
         prop_assert!(settings.check_engine(engine).is_ok());
+        let json = serde_json::to_string(&settings).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<EngineSettings>(&json).unwrap(), &settings, "{}", json);
+        prop_assert_eq!(serde_json::to_string(&settings).unwrap(), json, "the second writing is the first");
+    }
+
+    #[test]
+    fn set_values_override_a_fallback((engine, values) in several(), (_, other) in several()) {
+        let (settings, fallback) = (parse(engine, &values).unwrap(), parse(engine, &other).unwrap_or_default());
+        let merged = texts(&settings.clone().or(fallback.clone()));
+        let mut expected = texts(&fallback);
+        expected.extend(texts(&settings));
+        prop_assert_eq!(merged, expected);
     }
 
     /// TOML's largest integer has 63 bits.
     #[test]
     fn a_systems_file_holds_the_same_settings((engine, values) in several()) {
-        let settings = EngineSettings::read(engine, &values).unwrap();
-        let lines: Vec<String> = settings.texts().into_iter().map(|(name, text)| {
+        let settings = parse(engine, &values).unwrap();
+        let lines: Vec<String> = texts(&settings).into_iter().map(|(name, text)| {
             let bare = match Setting::named(&name).unwrap().value_type {
                 ValueType::Integer { .. } => text.parse::<i64>().is_ok(),
                 ValueType::Number { .. } | ValueType::Boolean => true,
@@ -102,8 +129,8 @@ proptest! {
     fn garbage_is_refused_or_reads_back(name in proptest::sample::select(SETTINGS), text in "\\PC{0,12}") {
         let engine = name.engines[0];
         let values = BTreeMap::from([(name.name.to_owned(), text)]);
-        match EngineSettings::read(engine, &values) {
-            Ok(settings) => prop_assert_eq!(EngineSettings::read(engine, &settings.texts()).unwrap(), settings),
+        match parse(engine, &values) {
+            Ok(settings) => prop_assert_eq!(parse(engine, &texts(&settings)).unwrap(), settings),
             Err(error) => prop_assert!(error.to_string().contains(name.name)),
         }
     }
@@ -137,7 +164,7 @@ fn a_value_out_of_range_is_refused_by_every_setting_with_a_range() {
         };
         for text in outside {
             let values = BTreeMap::from([(setting.name.to_owned(), text.clone())]);
-            let refused = EngineSettings::read(setting.engines[0], &values).unwrap_err();
+            let refused = parse(setting.engines[0], &values).unwrap_err();
             assert_eq!(
                 refused.to_string(),
                 format!(
@@ -153,7 +180,7 @@ fn a_value_out_of_range_is_refused_by_every_setting_with_a_range() {
 fn invalid_setting_values_are_refused_by_name() {
     let refused = |engine, name: &str, value: &str| {
         let values = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-        EngineSettings::read(engine, &values).unwrap_err().to_string()
+        parse(engine, &values).unwrap_err().to_string()
     };
     let messages = [
         refused(EngineKind::Tract, "batch_sise", "8"),
@@ -174,6 +201,49 @@ fn invalid_setting_values_are_refused_by_name() {
         refused(EngineKind::Sim, "sim_jitter", "NaN"),
     ];
     insta::assert_snapshot!(messages.join("\n"));
+}
+
+/// The form in `spec.json`, drafts and requests.
+#[test]
+fn documents_have_values_of_their_settings_types() {
+    let json = r#"{"kind":"tensorrt","settings":{"gpu_batch_size":64,"use_graphs":true,"precision":"int8","warmup_duration":0.5}}"#;
+    let spec: EngineSpec = serde_json::from_str(json).unwrap();
+    assert_eq!(
+        (spec.settings.gpu_batch_size, spec.settings.use_graphs),
+        (Some(64), Some(true))
+    );
+    assert_eq!(serde_json::to_string(&spec).unwrap(), json);
+    let refused = |settings: &str| {
+        let json = format!(r#"{{"kind":"tract","settings":{settings}}}"#);
+        serde_json::from_str::<EngineSpec>(&json).unwrap_err().to_string()
+    };
+    let messages = [
+        refused(r#"{"batch_size":"8"}"#),
+        refused(r#"{"batch_size":0}"#),
+        refused(r#"{"batch_size":-1}"#),
+        refused(r#"{"batch_size":0.5}"#),
+        refused(r#"{"exact_batch":1}"#),
+        refused(r#"{"dispatch":"both"}"#),
+        refused(r#"{"batch_sise":8}"#),
+        refused(r#"{"streams_of_consciousness":8}"#),
+        refused(r#"{"gpu_batch_size":8}"#),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_modelled_board_is_built_in_or_a_file() {
+    let check = |board: &str| {
+        let settings = EngineSettings::parse(EngineKind::Sim, [("sim_board", board)]).unwrap();
+        boards::check(&settings).map_err(|error| error.to_string())
+    };
+    assert_eq!(check("agx-orin.resnet50"), Ok(()));
+    assert_eq!(check("boards/mine.toml"), Ok(()));
+    let refused = check("no-such-board").unwrap_err();
+    assert!(
+        refused.contains("sim_board is `no-such-board`, but must be a modelled board"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -234,7 +304,7 @@ fn the_documents_table_is_the_declarations() {
     assert_eq!(
         &page[begin..end],
         declared,
-        "docs/harness.md differs from crates/config/src/engine_settings/declaration.rs; hint: REGATTA_UPDATE_DOCS=1 cargo \
+        "docs/harness.md differs from crates/types/src/engine_settings/declaration.rs; hint: REGATTA_UPDATE_DOCS=1 cargo \
          nextest run -p regatta-config documents"
     );
 }
@@ -253,7 +323,7 @@ fn the_documents_example_is_in_the_code() {
     for (code, source) in [
         (
             between("```rust\n", "```"),
-            "crates/config/src/engine_settings/declaration.rs",
+            "crates/types/src/engine_settings/declaration.rs",
         ),
         (
             between("its use is `", "`"),

@@ -38,13 +38,12 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
         let module = facts.module.as_deref();
         let chosen = systems.of_device(module, || facts.clone(), &request(benchmark, engine))?;
         Some((
-            chosen.settings["gpu_batch_size"].clone(),
+            chosen.settings.gpu_batch_size?,
             chosen.from.system,
             chosen.from.file,
         ))
     };
-    let values =
-        |batch: &str, system: &str, file: &str| Some((batch.to_owned(), system.to_owned(), file.to_owned()));
+    let values = |batch: usize, system: &str, file: &str| Some((batch, system.to_owned(), file.to_owned()));
     let systems = SystemCatalogue::read(Some(own.path())).unwrap();
     let (tensorrt, facts) = (EngineKind::Tensorrt, orin("p3701-0005"));
 
@@ -54,7 +53,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
         "generic"
     );
     benchmark.aliases.push("resnet50".to_owned());
-    let built_in = values("256", "agx-orin-64gb", "configs/systems/agx-orin-64gb.toml");
+    let built_in = values(256, "agx-orin-64gb", "configs/systems/agx-orin-64gb.toml");
     assert_eq!(of_device(&systems, &facts, &benchmark, tensorrt), built_in);
     let unknown = orin("p9999-0000");
     assert_eq!(
@@ -70,7 +69,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
     let named = systems
         .named("xavier-nx", "none", &request(&benchmark, tensorrt))
         .unwrap();
-    assert_eq!(named.settings["gpu_batch_size"], "64");
+    assert_eq!(named.settings.gpu_batch_size, Some(64));
 
     fs::create_dir(own.path().join("systems")).unwrap();
     let path = own.path().join("systems/boat.toml");
@@ -79,7 +78,7 @@ fn the_devices_module_finds_its_file_and_the_users_own_wins() {
     let file = path.display().to_string();
     assert_eq!(
         of_device(&systems, &facts, &benchmark, tensorrt),
-        values("3", "boat", &file)
+        values(3, "boat", &file)
     );
     let by_path = systems
         .named(&file, "none", &request(&benchmark, tensorrt))

@@ -17,6 +17,7 @@ use regatta_types::{
     Scenario,
     benchmark::Benchmark,
     documents::{EngineKind, PowerSetting},
+    engine_settings::EngineSettings,
 };
 use serde_json::Value;
 
@@ -56,14 +57,15 @@ fn published_settings_are_those_of_the_published_classes() {
     for (run, round, benchmark, class) in runs.iter().filter(|(run, ..)| !run.derived) {
         let fields = &classes[round][benchmark][run.scenario.as_str()][class]["all"];
         assert!(fields.is_object(), "{round} {benchmark} {} {class}", run.scenario);
-        let settings = run.settings.texts();
-        for (name, value) in &settings {
+        for (setting, value) in run.settings.iter() {
+            let name = setting.name;
             let expected = match &fields[name] {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
             assert_eq!(
-                *value, expected,
+                value.to_string(),
+                expected,
                 "{round} {benchmark} {} {class}: {name}",
                 run.scenario
             );
@@ -78,7 +80,7 @@ fn published_settings_are_those_of_the_published_classes() {
         ] {
             let is_set = !matches!(&fields[known], Value::Null) && fields[known] != "None";
             assert_eq!(
-                settings.contains_key(known),
+                run.settings.value(known).is_some(),
                 is_set,
                 "{round} {benchmark} {class}: {known} is left out"
             );
@@ -284,14 +286,14 @@ fn a_run_takes_the_settings_that_the_user_did_not_set_and_records_them() {
             None,
         )
         .unwrap();
-    let mut settings = BTreeMap::from([("gpu_batch_size".to_owned(), "64".to_owned())]);
-    chosen.merge_under(&mut settings);
+    let user = EngineSettings {
+        gpu_batch_size: Some(64),
+        ..EngineSettings::default()
+    };
+    let settings = chosen.settings_under(user);
     assert_eq!(
-        (
-            settings["gpu_batch_size"].as_str(),
-            settings["dla_batch_size"].as_str()
-        ),
-        ("64", "2")
+        (settings.gpu_batch_size, settings.dla_batch_size),
+        (Some(64), Some(2))
     );
     assert!(!chosen.from.settings.contains(&"gpu_batch_size".to_owned()));
     assert!(chosen.from.settings.contains(&"dla_batch_size".to_owned()));
@@ -334,7 +336,7 @@ fn the_other_state_of_the_board_lends_its_settings_but_not_its_rate() {
         .unwrap();
     assert_eq!(chosen.from.power, PowerSetting::MaxP);
     assert!(chosen.conf.is_empty() && chosen.from.derived);
-    assert_eq!(chosen.settings["gpu_batch_size"], "128");
+    assert_eq!(chosen.settings.gpu_batch_size, Some(128));
 }
 
 #[test]

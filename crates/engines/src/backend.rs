@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_config::engine_settings::EngineSettings;
+use regatta_types::engine_settings::EngineSettings;
 use regatta_types::{Scenario, benchmark::Model, documents::EngineKind};
 
 use super::{EngineBuilder, EngineError, LoadRequest, Loaded, network_loop::NetworkLoop};

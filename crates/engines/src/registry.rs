@@ -55,9 +55,9 @@ pub fn configure(
 
 #[cfg(test)]
 mod tests {
-    use regatta_config::engine_settings::EngineSettings;
     use regatta_test_support::fixture::Fixture;
     use regatta_types::Scenario;
+    use regatta_types::engine_settings::EngineSettings;
 
     use super::*;
 

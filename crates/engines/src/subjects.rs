@@ -4,10 +4,10 @@ pub mod fake_engine;
 
 use std::{fmt, fs, path::PathBuf, sync::Arc};
 
-use regatta_config::engine_settings::{EngineSettings, GpuSelection, SimUnits};
 use regatta_cuda::WaitMode;
 use regatta_schedule::board_model::UnitModel;
 use regatta_test_support::fixture::Fixture;
+use regatta_types::engine_settings::{EngineSettings, GpuSelection, SimUnits};
 use regatta_types::{
     Scenario,
     benchmark::{Benchmark, Dtype},
@@ -448,8 +448,7 @@ fn quick_settings() -> EngineSettings {
 
 /// Returns the value of `sim_units` with this text.
 pub fn sim_units(text: &str) -> SimUnits {
-    let value = [("sim_units".to_owned(), text.to_owned())].into();
-    let settings = EngineSettings::read(EngineKind::Sim, &value).unwrap();
+    let settings = EngineSettings::parse(EngineKind::Sim, [("sim_units", text)]).unwrap();
     settings.sim_units.unwrap()
 }
 

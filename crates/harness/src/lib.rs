@@ -36,12 +36,12 @@ pub use fault::HarnessError;
 pub use issue_log::IssueLog;
 pub use library::LibraryError;
 pub use plan::{ServedSamples, ServingError, ServingPlan};
-use regatta_config::engine_settings::Dispatch;
 use regatta_engines::{
     Description, EngineBackend, EngineBuilder, EngineRequest, LoadRequest, SequenceBuckets,
 };
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
+use regatta_types::engine_settings::Dispatch;
 use regatta_types::{Scenario, documents::EngineKind, response_units::ResponseUnits};
 pub use request::HarnessRequest;
 pub use set_up_error::SetUpError;

@@ -10,10 +10,10 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use regatta_config::engine_settings::SequenceLengths;
 use regatta_engines::{SequenceBuckets, tensorrt::SharedSamples};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
+use regatta_types::engine_settings::SequenceLengths;
 use regatta_types::{
     benchmark::{Benchmark, Detections, Model},
     documents::{Document as _, DocumentError},

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 
 use regatta_conf::TestSettings;
-use regatta_config::engine_settings::{EngineSettings, SimUnits};
 use regatta_engines::subjects::{Subject, sim_units, subjects};
 use regatta_loadgen::{
     NativeLoadGen,
@@ -13,6 +12,7 @@ use regatta_loadgen::{
     sut::{Completer, Query, SutError, SystemUnderTest},
 };
 use regatta_test_support::{counting_allocator::allocations, fixture::Fixture};
+use regatta_types::engine_settings::{EngineSettings, SimUnits};
 use regatta_types::{Mode, Scenario, documents::EngineKind};
 
 use super::*;

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use regatta_conf::TestSettings;
-use regatta_config::engine_settings::{Dispatch, EngineSettings};
 use regatta_engines::EnginePlan;
 use regatta_loadgen::memory;
 use regatta_types::Scenario;
+use regatta_types::engine_settings::{Dispatch, EngineSettings};
 
 use super::queue::Gather;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use regatta_conf::TestSettings;
-use regatta_config::engine_settings::EngineSettings;
+use regatta_types::engine_settings::EngineSettings;
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
 /// What a harness is set up for.

@@ -3,10 +3,10 @@
 //! MLPerf's inference rules allow "sorting samples in a query when it improves performance even when all samples are distinct" and choosing
 //! an implementation by "dynamically determined batch size or input size". They forbid sorting beyond a query for large language models.
 
-use regatta_config::engine_settings::SequenceLengths;
 use regatta_engines::SequenceBuckets;
 use regatta_loadgen::sut::{Query, QuerySample};
 use regatta_types::benchmark::{Benchmark, Dtype, Response};
+use regatta_types::engine_settings::SequenceLengths;
 
 use super::{array_set::ArraySet, npy::SampleError};
 

@@ -10,16 +10,12 @@ use std::{
 
 use proptest::prelude::*;
 use regatta_conf::TestSettings;
-use regatta_config::engine_settings::EngineSettings;
 use regatta_engines::EngineError;
 use regatta_loadgen::sut::{
     Completer, CompletionSink, Query, QuerySample, QuerySampleResponse, QuerySequence, ResponseId, SutError,
 };
 use regatta_test_support::fixture::{self, Fixture};
-use regatta_types::{
-    Mode, Scenario,
-    documents::{EngineKind, EngineSpec},
-};
+use regatta_types::{Mode, Scenario, documents::EngineKind, engine_settings::EngineSettings};
 
 use super::{arena::BatchMemory, *};
 
@@ -107,17 +103,8 @@ fn set_up(
     scenario: Scenario,
     values: &[(&str, &str)],
 ) -> Result<Harness, SetUpError> {
-    let mut spec = EngineSpec {
-        kind,
-        settings: BTreeMap::new(),
-    };
-    spec.settings.insert("warmup_duration".to_owned(), "0".to_owned());
-    spec.settings.extend(
-        values
-            .iter()
-            .map(|&(name, value)| (name.to_owned(), value.to_owned())),
-    );
-    let settings = EngineSettings::try_from(&spec).unwrap();
+    let values = [("warmup_duration", "0")].iter().chain(values).copied();
+    let settings = EngineSettings::parse(kind, values).unwrap();
     let request = HarnessRequest {
         benchmark: &fixture.benchmark(),
         engine: kind,

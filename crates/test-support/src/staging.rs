@@ -17,6 +17,7 @@ use regatta_types::{
     documents::{
         AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, RunTask,
     },
+    engine_settings::EngineSettings,
 };
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -315,7 +316,10 @@ impl StagingFixture {
             mode,
             engine: EngineSpec {
                 kind: EngineKind::Tensorrt,
-                settings: BTreeMap::from([("batch_size".to_owned(), "16".to_owned())]),
+                settings: EngineSettings {
+                    batch_size: Some(16),
+                    ..EngineSettings::default()
+                },
             },
             loadgen: LoadgenChoice::Official { revision: None },
             length: RunLength::Full,

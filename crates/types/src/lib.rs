@@ -1,4 +1,4 @@
-//! MLPerf Inference's vocabulary, and the documents of a run (request, evidence, record), as types.
+//! MLPerf Inference's vocabulary, the settings of engines, and the documents of a run (request, evidence, record), as types.
 //!
 //! Agent and coordinator exchange these types. The crate reads no files, touches no network and starts no run.
 
@@ -7,6 +7,8 @@ pub mod assets;
 pub mod benchmark;
 mod broker_address;
 pub mod documents;
+mod engine_kind;
+pub mod engine_settings;
 mod ids;
 pub mod layout;
 mod mode;
@@ -18,6 +20,7 @@ mod submission_words;
 mod unknown_word;
 
 pub use broker_address::{BrokerAddress, BrokerAddressError};
+pub use engine_kind::EngineKind;
 pub use ids::{DeviceId, InvalidName, RunId, StreamName};
 pub use mode::Mode;
 pub use scenario::Scenario;

@@ -2,7 +2,6 @@
 //! makes the samples and engines read them; this module does neither.
 
 use std::{
-    collections::BTreeMap,
     fmt, io,
     path::{Path, PathBuf},
 };
@@ -10,8 +9,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    UnknownWord, benchmark::Benchmark, benchmark::Dtype, benchmark::Model, benchmark::ModelInput,
-    documents::document, layout::Layout,
+    benchmark::{Benchmark, Dtype, Model, ModelInput},
+    documents::document,
+    engine_settings::{EngineSettings, InputType},
+    layout::Layout,
 };
 
 /// Element type and layout of samples. The name follows the directories of NVIDIA's harness, for example `int8_chw4`.
@@ -26,9 +27,6 @@ pub struct Form {
 /// The error for a form that a benchmark's samples cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
-    /// The word names no type or layout.
-    #[error(transparent)]
-    Word(#[from] UnknownWord),
     /// The benchmark's own samples are not 32-bit floats in linear layout, or the requested form cannot be made from them.
     #[error(
         "the samples of {benchmark} are {own} and cannot be made {requested}: forms are made from fp32_linear"
@@ -67,17 +65,16 @@ impl Form {
 
     /// Returns the form that an engine's settings (`input_dtype`, `input_format`) request. `None` when neither is set. A missing type is
     /// that of `own`; a missing layout is linear.
-    ///
-    /// # Errors
-    /// [`UnknownWord`] for an unknown type or layout.
-    pub fn requested(settings: &BTreeMap<String, String>, own: Self) -> Result<Option<Self>, UnknownWord> {
-        let (dtype, layout) = (settings.get("input_dtype"), settings.get("input_format"));
+    #[must_use]
+    pub fn requested(settings: &EngineSettings, own: Self) -> Option<Self> {
+        let (dtype, layout) = (settings.input_dtype, settings.input_format);
         if dtype.is_none() && layout.is_none() {
-            return Ok(None);
+            return None;
         }
-        let dtype = dtype.map_or(Ok(own.dtype), |word| word.parse())?;
-        let layout = layout.map_or(Ok(Layout::Linear), |word| word.parse())?;
-        Ok(Some(Self::new(dtype, layout)))
+        Some(Self::new(
+            dtype.map_or(own.dtype, Dtype::from),
+            layout.unwrap_or_default(),
+        ))
     }
 
     /// Whether engines accept samples of this form in place of `other`. They convert between 16-bit and 32-bit floats, because such a
@@ -100,6 +97,17 @@ impl Form {
         };
         let (dtype, layout) = (self.dtype.word(), self.layout);
         format!("regatta prep {benchmark} --dtype {dtype} --layout {layout}{scale} --out SCRATCH")
+    }
+}
+
+impl From<InputType> for Dtype {
+    fn from(input: InputType) -> Self {
+        match input {
+            InputType::Fp32 => Self::Float32,
+            InputType::Fp16 => Self::Float16,
+            InputType::Int8 => Self::Int8,
+            InputType::Int32 => Self::Int32,
+        }
     }
 }
 
@@ -294,7 +302,7 @@ impl SampleSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::Document as _;
+    use crate::{EngineKind, documents::Document as _};
 
     fn digits() -> Benchmark {
         Benchmark::from_toml(include_str!("../../../configs/benchmarks/digits.toml")).unwrap()
@@ -304,21 +312,13 @@ mod tests {
     fn sample_forms_are_separate_and_selected_by_the_settings() {
         let benchmark = digits();
         let requested = |words: &[(&str, &str)]| {
-            let settings = words
-                .iter()
-                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-            Form::requested(&settings.collect(), benchmark.form())
+            let settings = EngineSettings::parse(EngineKind::Tensorrt, words.iter().copied()).unwrap();
+            Form::requested(&settings, benchmark.form())
         };
-        assert_eq!(requested(&[("batch_size", "8")]), Ok(None));
-        assert_eq!(
-            requested(&[("input_format", "linear")]),
-            Ok(Some(benchmark.form()))
-        );
-        let form = requested(&[("input_dtype", "int8"), ("input_format", "dla_hwc4")])
-            .unwrap()
-            .unwrap();
+        assert_eq!(requested(&[("batch_size", "8")]), None);
+        assert_eq!(requested(&[("input_format", "linear")]), Some(benchmark.form()));
+        let form = requested(&[("input_dtype", "int8"), ("input_format", "dla_hwc4")]).unwrap();
         assert_eq!(form.to_string(), "int8_chw4");
-        assert!(requested(&[("input_dtype", "int7")]).is_err());
         let changed = benchmark.in_form(form).unwrap();
         assert_eq!(changed.dataset.dir, "preprocessed_data/digits/int8_chw4");
         assert_eq!(changed.form(), form);

@@ -1,6 +1,5 @@
 //! Tests of the search on modelled boards in virtual time. They compare its choice with the best of the full grid.
 
-use regatta_config::engine_settings::EngineSettings;
 use regatta_engines::sim::SimModel;
 use regatta_schedule::{
     board_model::BoardModel,
@@ -9,8 +8,8 @@ use regatta_schedule::{
     virtual_time,
 };
 use regatta_types::{
-    Scenario,
-    documents::{EngineKind, EngineSpec},
+    EngineKind, Scenario,
+    engine_settings::{BoardName, EngineSettings},
 };
 
 use super::*;
@@ -22,7 +21,7 @@ struct Virtual {
     seed: u64,
     spent: Duration,
     /// Choices that crash.
-    crashes: fn(&BTreeMap<String, String>) -> bool,
+    crashes: fn(&EngineSettings) -> bool,
 }
 
 fn virtual_board(name: &'static str) -> Virtual {
@@ -35,14 +34,11 @@ fn virtual_board(name: &'static str) -> Virtual {
 }
 
 /// Returns the board with these settings, through the same code as `bench`.
-fn configured(name: &str, settings: &BTreeMap<String, String>) -> BoardModel {
-    let mut trial_settings = settings.clone();
-    trial_settings.insert("sim_board".to_owned(), name.to_owned());
-    let spec = EngineSpec {
-        kind: EngineKind::Sim,
-        settings: trial_settings,
+fn configured(name: &str, settings: &EngineSettings) -> BoardModel {
+    let settings = EngineSettings {
+        sim_board: Some(BoardName(name.to_owned())),
+        ..settings.clone()
     };
-    let settings = EngineSettings::try_from(&spec).unwrap();
     SimModel::of(&settings).unwrap().board
 }
 
@@ -61,7 +57,7 @@ fn rate(board: &BoardModel, samples: usize, seed: u64) -> f64 {
 impl Stand for Virtual {
     fn measure(
         &mut self,
-        settings: &BTreeMap<String, String>,
+        settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
     ) -> Result<f64, String> {
@@ -90,7 +86,10 @@ fn orin_space() -> Space {
         engines: None,
     };
     // The model does not know whether a thread spins.
-    let fixed = BTreeMap::from([("use_spin_wait".to_owned(), "false".to_owned())]);
+    let fixed = EngineSettings {
+        use_spin_wait: Some(false),
+        ..EngineSettings::default()
+    };
     Space::new(EngineKind::Sim, Scenario::Offline, &machine, &fixed, &[])
 }
 
@@ -169,15 +168,14 @@ fn the_choice_is_near_the_best_of_the_full_grid_with_few_of_its_trials() {
 
 #[test]
 fn a_choice_that_crashes_is_a_row_and_not_the_end() {
-    let crashes =
-        |settings: &BTreeMap<String, String>| settings["gpu_batch_size"].parse::<usize>().unwrap() > 64;
+    let crashes = |settings: &EngineSettings| settings.gpu_batch_size.unwrap() > 64;
     let stand = Virtual {
         crashes,
         ..virtual_board("agx-orin.resnet50")
     };
     let (found, trials) = searched(stand, 600);
     let space = orin_space();
-    assert_eq!(space.settings(&found.unwrap().candidate)["gpu_batch_size"], "64");
+    assert_eq!(space.settings(&found.unwrap().candidate).gpu_batch_size, Some(64));
     let failed: Vec<_> = trials
         .iter()
         .filter_map(|trial| trial.outcome.as_ref().err())
@@ -209,12 +207,7 @@ fn equal_candidates_are_reported_as_equal_and_the_cheaper_is_kept() {
     /// Every choice gives the same figure.
     struct Same(u32);
     impl Stand for Same {
-        fn measure(
-            &mut self,
-            _: &BTreeMap<String, String>,
-            length: Duration,
-            _: Option<f64>,
-        ) -> Result<f64, String> {
+        fn measure(&mut self, _: &EngineSettings, length: Duration, _: Option<f64>) -> Result<f64, String> {
             self.0 += u32::try_from(length.as_millis()).unwrap();
             // Noise of one percent without a trend.
             Ok(100.0 + f64::from(self.0 % 101 * 7919 % 101) / 100.0)

@@ -2,9 +2,14 @@
 
 use proptest::prelude::*;
 
-use regatta_types::documents::RunTask;
+use regatta_lab_store::SystemChoice;
+use regatta_types::{
+    EngineKind, Mode, Scenario,
+    documents::{RunLength, RunTask},
+};
 
 use super::*;
+use crate::cell_table::CellValues;
 
 const CELLS: &str = "[[cells]]\nbenchmark = 'digits'\nscenario = ['Offline']\n";
 
@@ -45,7 +50,7 @@ fn problems_have_their_line() {
         ),
         (
             "name = 'a'\n[gate]\nmax_temperature = 'hot'\n",
-            "line 3: `hot` is not a temperature",
+            "line 4: `hot` is not a temperature",
         ),
         ("name = 'a'\nrun_limit = '1'\n", "line 3: `1` is not a duration"),
         (
@@ -70,19 +75,25 @@ fn other_tasks_are_for_each_device_and_have_no_keys_of_measurements() {
         let placed = plan
             .placement(plan.cells[0].get_ref())
             .map_err(|problem| problem.to_string());
-        (placed, plan.cells[0].get_ref().common_words())
+        let values = CellValues {
+            scenario: Scenario::Offline,
+            mode: Mode::PerformanceOnly,
+            state: None,
+            variant: None,
+        };
+        (placed, plan.cells[0].get_ref().request(&values).unwrap())
     };
-    let (placed, words) = read("task = 'engine-build'\n");
+    let (placed, request) = read("task = 'engine-build'\n");
     assert_eq!(placed, Ok(Placement::Each));
     assert_eq!(
-        (words.task, words.engine.as_deref()),
-        (RunTask::EngineBuild, Some("tensorrt"))
+        (request.task, request.engine.kind),
+        (RunTask::EngineBuild, EngineKind::Tensorrt)
     );
-    let (placed, words) = read("task = 'tune'\nduration = '30m'\n");
+    let (placed, request) = read("task = 'tune'\nduration = '30m'\n");
     assert_eq!(placed, Ok(Placement::Each));
     assert_eq!(
-        (words.system.as_deref(), words.duration.as_deref()),
-        (Some("none"), Some("30m"))
+        (request.system, request.length),
+        (SystemChoice::None, RunLength::Duration(1_800_000))
     );
     for (key, value) in [
         ("mode", "'AccuracyOnly'"),
@@ -96,7 +107,7 @@ fn other_tasks_are_for_each_device_and_have_no_keys_of_measurements() {
         let expected = format!("line 6: `{key}` does not apply to cells with task `asset-fetch`");
         assert_eq!(refused, Err(expected));
     }
-    let unknown = problem("name = 'a'\n[[cells]]\nbenchmark = 'a'\nscenario = 'a'\ntask = 'sleep'\n");
+    let unknown = problem("name = 'a'\n[[cells]]\nbenchmark = 'a'\nscenario = 'Offline'\ntask = 'sleep'\n");
     assert!(
         unknown.starts_with("line 6: unknown variant `sleep`"),
         "{unknown}"
@@ -134,11 +145,13 @@ fn single_value_needs_no_list_in_a_campaign() {
     let plan = read("'Offline'").unwrap();
     let table = plan.cells[0].get_ref();
     assert_eq!(table.labels[0].get_ref(), "rack-3");
-    let [scenario] = table.scenario.as_slice() else {
-        panic!("{:?}", table.scenario);
-    };
-    assert_eq!(scenario.get_ref(), "Offline");
-    assert_eq!(plan.problem(&scenario.span(), "").line, Some(6));
+    assert_eq!(table.scenario, [Scenario::Offline]);
+    assert_eq!(plan.problem(&table.labels[0].span(), "").line, Some(5));
+    let unknown = read("['Offline', 'Onlin']").unwrap_err().to_string();
+    assert!(
+        unknown.starts_with("line 6: unknown scenario `Onlin`; known are"),
+        "{unknown}"
+    );
     let refused = read("7").unwrap_err().to_string();
     assert_eq!(
         refused,

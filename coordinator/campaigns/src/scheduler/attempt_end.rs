@@ -8,7 +8,7 @@ use crate::{
     eligibility::{is_eligible, is_present},
     retry::{self, Alternatives},
 };
-use regatta_lab_runs::{repetitions, run_failure};
+use regatta_lab_runs::{RateRetries, run_failure};
 use regatta_lab_store::{AttemptEnd, AttemptRow, CampaignRow, CampaignState, DeviceRow, RunRow};
 
 impl Scheduler {
@@ -78,16 +78,23 @@ impl Scheduler {
                 .is_some_and(|progress| progress.has_other_device(attempt.cell, &attempt.device, &earlier))
         };
         let alternatives = Alternatives {
-            has_other_rate: cause == EndCause::Invalid && run.is_some_and(|row| self.has_other_rate(row)),
+            repeats_rate: cause == EndCause::Invalid
+                && run.is_some_and(|row| self.repeats_rate(row, &earlier, &campaign)),
             has_other_device,
         };
         Ok(retry::is_tried_again(cause, &earlier, &campaign, alternatives))
     }
 
-    /// Returns whether a measured rate can make an INVALID run VALID.
-    fn has_other_rate(&self, run: &RunRow) -> bool {
-        match repetitions(std::slice::from_ref(run), &self.workspace, &self.store) {
-            Ok(drafts) => !drafts.is_empty(),
+    /// Returns whether an INVALID run is repeated at the measured rate.
+    fn repeats_rate(&self, run: &RunRow, earlier: &[&AttemptRow], campaign: &CampaignRow) -> bool {
+        let retries = RateRetries {
+            max: campaign.rate_retries,
+        };
+        let invalid = earlier
+            .iter()
+            .filter(|attempt| attempt.cause == Some(EndCause::Invalid));
+        match retries.next(run, invalid.count() as u64, &self.workspace, &self.store) {
+            Ok(draft) => draft.is_some(),
             Err(error) => {
                 tracing::error!(run = %run.id, "its rate cannot be compared: {error:#}");
                 false

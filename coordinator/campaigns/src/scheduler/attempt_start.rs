@@ -13,7 +13,7 @@ use crate::{
     retry::{self, Alternatives},
     run_limit::default_limit_s,
 };
-use regatta_lab_runs::{ParsedWords, ResolveError, RunFiles, Words, least_seconds};
+use regatta_lab_runs::{KnownRequest, RunFiles, least_seconds};
 use regatta_lab_store::{
     AttemptEnd, AttemptRow, AttemptWork, CampaignRow, Combination, DeviceRow, NewAttempt, RunDraft,
 };
@@ -172,13 +172,7 @@ fn draft(
     catalogue: &Catalogue,
     files: &RunFiles<'_>,
 ) -> Result<RunDraft, String> {
-    let text = |error: &ResolveError| ErrorChain(error).to_string();
-    let words: Words = serde_json::from_str(&combination.words).map_err(|error| error.to_string())?;
-    let parsed = ParsedWords::parse(&words, catalogue).map_err(|error| text(&error))?;
-    let mut drafts = parsed.drafts(device).map_err(|error| text(&error))?;
-    let mut draft = drafts.pop().ok_or("the request has no run")?;
-    files
-        .add_to(&mut draft, &words.asset)
-        .map_err(|error| text(&error))?;
-    Ok(draft)
+    KnownRequest::find(&combination.request, catalogue)
+        .and_then(|known| known.draft_with_files(device, files))
+        .map_err(|error| ErrorChain(&error).to_string())
 }

@@ -5,7 +5,7 @@ use regatta_types::documents::{EndCause, RunPhase, RunState, end_reason};
 
 use super::dice::Dice;
 
-use crate::retry::is_of_a_place;
+use crate::retry::retryable_on_another_device;
 use regatta_lab_store::{AttemptRow, RunOutcome};
 
 /// Returns a simulated run's end by its cell and the number of the cell's earlier ends on devices: the same with and without kills.
@@ -67,7 +67,7 @@ pub(super) fn earlier_ends(attempts: &[AttemptRow], attempt: &AttemptRow) -> u64
                 let reason = other.reason.as_deref().unwrap_or_default();
                 reason.starts_with(end_reason::STATE_LOST)
             }
-            cause => !cause.is_some_and(is_of_a_place),
+            cause => !cause.is_some_and(retryable_on_another_device),
         })
         .count() as u64
 }

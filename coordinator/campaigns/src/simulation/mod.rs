@@ -15,7 +15,7 @@ use self::{
     plan::{CAMPAIGN, SHORT, Size},
     world::World,
 };
-use super::retry::is_of_a_place;
+use super::retry::retryable_on_another_device;
 use regatta_lab_store::{AttemptRow, CampaignState, CellRow, CellState, HealthChange, Placement, Store};
 
 mod dice;
@@ -45,7 +45,7 @@ impl Ended {
         let judged = self
             .cells
             .iter()
-            .filter(|cell| !cell.cause.is_some_and(is_of_a_place));
+            .filter(|cell| !cell.cause.is_some_and(retryable_on_another_device));
         judged
             .map(|cell| (cell.number, (cell.state, cell.cause)))
             .collect()
@@ -142,7 +142,7 @@ fn check_cell(cell: &CellRow, own: &[&AttemptRow]) {
     }
     let of_place = own
         .iter()
-        .filter(|attempt| attempt.cause.is_some_and(is_of_a_place));
+        .filter(|attempt| attempt.cause.is_some_and(retryable_on_another_device));
     assert!(of_place.count() <= 3, "{own:?}");
 }
 

@@ -36,7 +36,7 @@ devices = ["all"]
 benchmark = "digits"
 scenario = ["SingleStream", "Offline"]
 engine = "null"
-settings = [{ name = "a" }, { name = "b", set = { batch_size = "2" } }]
+settings = [{ name = "a" }, { name = "b", set = { batch_size = 2 } }]
 repeat = REPEAT
 
 [[cells]]

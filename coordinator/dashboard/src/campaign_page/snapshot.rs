@@ -56,10 +56,7 @@ impl CampaignSnapshot {
         devices.sort_by_key(|device| device_name(device, &names));
         Ok(Self {
             status: campaign_status(row, None, store)?,
-            subjects: combinations
-                .iter()
-                .map(cell_subject)
-                .collect::<anyhow::Result<_>>()?,
+            subjects: combinations.iter().map(cell_subject).collect(),
             log: store.campaign_log(&row.name)?,
             is_aborted: row.state == CampaignState::Aborted,
             cells,

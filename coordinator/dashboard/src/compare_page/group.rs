@@ -8,7 +8,7 @@ use crate::{
     outside_text::{NAME, SENTENCE, shown},
 };
 use regatta_lab_views::{
-    comparisons::ComparisonRow,
+    comparisons::{ComparisonRow, ComparisonVerdict},
     wording::{self, comparison_interval},
 };
 
@@ -20,12 +20,12 @@ const MAX_ROWS_WITH_PAIRS: usize = 3;
 const MAX_PAIRS: usize = 30;
 
 /// Returns the class of a verdict's badge.
-pub(super) fn class(verdict: &str) -> &'static str {
+pub(super) const fn class(verdict: ComparisonVerdict) -> &'static str {
     match verdict {
-        "better" => "good",
-        "worse" => "bad",
-        "same" => "plain",
-        _ => "warn",
+        ComparisonVerdict::Better => "good",
+        ComparisonVerdict::Worse => "bad",
+        ComparisonVerdict::Same => "plain",
+        ComparisonVerdict::Undecided => "warn",
     }
 }
 
@@ -74,14 +74,16 @@ fn listed(rows: &[ComparisonRow], is_different_only: bool) -> Vec<&ComparisonRow
         [single @ .., joint] if single.len() > 1 => (Some(joint), single),
         all => (None, all),
     };
-    let is_listed = |row: &&ComparisonRow| !is_different_only || matches!(row.verdict, "better" | "worse");
+    let is_different =
+        |row: &ComparisonRow| matches!(row.verdict, ComparisonVerdict::Better | ComparisonVerdict::Worse);
+    let is_listed = |row: &&ComparisonRow| !is_different_only || is_different(row);
     let mut listed: Vec<&ComparisonRow> = single.iter().filter(is_listed).collect();
     if listed.len() >= MAX_ROWS {
         listed.sort_by_key(|row| match row.verdict {
-            "worse" => 0,
-            "better" => 1,
-            "same" => 3,
-            _ => 2,
+            ComparisonVerdict::Worse => 0,
+            ComparisonVerdict::Better => 1,
+            ComparisonVerdict::Undecided => 2,
+            ComparisonVerdict::Same => 3,
         });
         listed.truncate(MAX_ROWS - 1);
     }
@@ -105,12 +107,12 @@ fn plot(rows: &[&ComparisonRow], title: &str) -> ForestPlot {
                 percent: percent(row.ratio),
                 interval: row.interval.map(|ends| ends.map(percent)),
                 floor: row.floor * 100.0,
-                verdict: row.verdict,
+                verdict: row.verdict.as_str(),
                 class: match row.verdict {
-                    "better" => "f-better",
-                    "worse" => "f-worse",
-                    "same" => "f-same",
-                    _ => "f-unsure",
+                    ComparisonVerdict::Better => "f-better",
+                    ComparisonVerdict::Worse => "f-worse",
+                    ComparisonVerdict::Same => "f-same",
+                    ComparisonVerdict::Undecided => "f-unsure",
                 },
             })
             .collect(),
@@ -169,7 +171,7 @@ mod tests {
     use super::*;
     use regatta_lab_views::comparisons::{AS_FOUND, Combination, FULL_LENGTH, FloorOrigin};
 
-    fn row(device: &str, verdict: &'static str, ratio: f64) -> ComparisonRow {
+    fn row(device: &str, verdict: ComparisonVerdict, ratio: f64) -> ComparisonRow {
         ComparisonRow {
             device: device.to_owned(),
             combination: Combination {
@@ -194,7 +196,7 @@ mod tests {
             floor_origin: FloorOrigin::NoDrift,
             verdict,
             more_pairs: None,
-            words: verdict.to_owned(),
+            words: verdict.as_str().to_owned(),
             is_separated: false,
             compared_runs: Vec::new(),
         }
@@ -203,11 +205,11 @@ mod tests {
     #[test]
     fn a_fleet_shows_all_together_and_then_what_is_conspicuous() {
         let mut rows: Vec<ComparisonRow> = (0..99)
-            .map(|number| row(&format!("boat-{number}"), "same", 1.0))
+            .map(|number| row(&format!("boat-{number}"), ComparisonVerdict::Same, 1.0))
             .collect();
-        rows[70].verdict = "worse";
-        rows[80].verdict = "better";
-        rows.push(row("all 99 devices", "same", 1.0));
+        rows[70].verdict = ComparisonVerdict::Worse;
+        rows[80].verdict = ComparisonVerdict::Better;
+        rows.push(row("all 99 devices", ComparisonVerdict::Same, 1.0));
         let names = |is_different_only| -> Vec<String> {
             let listed = listed(&rows, is_different_only).into_iter();
             listed.map(|row| row.device.clone()).collect()
@@ -233,7 +235,7 @@ mod tests {
     fn a_row_without_pairs_is_listed_and_not_drawn() {
         let without = ComparisonRow {
             interval: None,
-            ..row("boat", "undecided", f64::NAN)
+            ..row("boat", ComparisonVerdict::Undecided, f64::NAN)
         };
         let page = render(&[without], false).into_string();
         assert!(

@@ -37,10 +37,8 @@ fn matches(query: &FleetQuery, device: &FleetDevice) -> bool {
         || has_text(board)
         || labels.iter().any(|label| has_text(label));
     found
-        && query.state.is_none_or(|state| row.activity().as_str() == state)
-        && query
-            .health
-            .is_none_or(|health| row.health.health().as_str() == health)
+        && query.state.is_none_or(|state| row.activity() == state)
+        && query.health.is_none_or(|health| row.health.health() == health)
         && (query.label.is_empty() || labels.contains(&query.label))
 }
 

@@ -9,7 +9,7 @@ use crate::{
     plot::{Axis, Line, Mark, Plot, Scale},
 };
 use regatta_lab_views::{
-    comparisons::{History, HistoryChange, HistoryPoint},
+    comparisons::{ComparisonVerdict, History, HistoryChange, HistoryPoint},
     wording::{self, figure::value},
 };
 use regatta_types::documents::Metric;
@@ -195,8 +195,9 @@ fn level_table(history: &History, levels: &[Level<'_>], title: &str) -> Markup {
 
 fn change_badge(change: &HistoryChange) -> Markup {
     let percent = (change.mean_after / change.mean_before - 1.0) * 100.0;
-    let class = if change.verdict == "worse" { "bad" } else { "good" };
-    html! { span class={ "badge v-" (class) } { (change.verdict) " " (format!("{percent:+.1} %")) } }
+    let is_worse = change.verdict == ComparisonVerdict::Worse;
+    let class = if is_worse { "bad" } else { "good" };
+    html! { span class={ "badge v-" (class) } { (change.verdict.as_str()) " " (format!("{percent:+.1} %")) } }
 }
 
 fn differences(change: &HistoryChange) -> Markup {

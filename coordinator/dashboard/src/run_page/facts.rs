@@ -52,8 +52,7 @@ pub(super) fn facts(row: &RunRow) -> Markup {
     if row.pending_abort.is_some() {
         facts.push(("Abort", format!("pending: {device} aborts it when it reconnects")));
     }
-    let settings = spec.engine.settings.iter();
-    let settings: Vec<String> = settings.map(|(key, value)| format!("{key}={value}")).collect();
+    let settings = spec.engine.settings.assignments();
     if !settings.is_empty() {
         facts.push(("Settings", settings.join(", ")));
     }

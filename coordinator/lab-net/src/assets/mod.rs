@@ -9,7 +9,6 @@ mod server;
 mod tree;
 
 pub use asset_store::{AssetStore, AssetStoreError, LockedAssetStore};
-use regatta_config::engine_settings::EngineSettings;
 use regatta_types::{
     assets::{Asset, Assets},
     documents::RunSpec,
@@ -71,10 +70,9 @@ pub fn name_in(
 pub fn places(spec: &RunSpec) -> Vec<String> {
     let benchmark = &spec.benchmark;
     let mut places = benchmark.model.files();
-    // A run whose settings are not valid has failed before.
-    let settings = EngineSettings::try_from(&spec.engine).unwrap_or_default();
-    places.extend(settings.tensorrt_plugins.into_iter().flat_map(|paths| paths.0));
-    places.extend(settings.calibration.map(|path| path.0));
+    let settings = &spec.engine.settings;
+    places.extend(settings.tensorrt_plugins.iter().flat_map(|paths| paths.0.clone()));
+    places.extend(settings.calibration.as_ref().map(|path| path.0.clone()));
     places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
     places
 }

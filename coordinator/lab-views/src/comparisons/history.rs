@@ -15,7 +15,7 @@ use super::{
     selection::{self, Runs, evidence},
 };
 use crate::{
-    comparisons::{Combination, History, HistoryChange, HistoryPoint, HistoryReport},
+    comparisons::{Combination, ComparisonVerdict, History, HistoryChange, HistoryPoint, HistoryReport},
     wording,
 };
 use regatta_lab_store::{RunRow, lab_error::LabError, workspace::Workspace};
@@ -90,9 +90,9 @@ fn history(
             mean_after: point.mean_after,
             p_value: point.p_value,
             verdict: if (point.mean_after < point.mean_before) == is_smaller_better {
-                "better"
+                ComparisonVerdict::Better
             } else {
-                "worse"
+                ComparisonVerdict::Worse
             },
             differences: differences(&conditions(before), &conditions(after)),
         }
@@ -127,8 +127,8 @@ fn conditions_of(row: &RunRow, workspace: &Workspace) -> BTreeMap<String, String
     add("round", spec.round.clone());
     add("requested LoadGen", spec.loadgen.to_string());
     add("requested engine", spec.engine.kind.to_string());
-    for (key, value) in &spec.engine.settings {
-        add(&format!("setting {key}"), value.clone());
+    for (setting, value) in spec.engine.settings.iter() {
+        add(&format!("setting {}", setting.name), value.to_string());
     }
     for (key, value) in &row.draft.user_settings {
         add(&format!("conf {key}"), value.clone());

@@ -3,7 +3,7 @@
 use regatta_types::RunId;
 use serde::Serialize;
 
-use super::{Combination, ExcludedRuns};
+use super::{Combination, ComparisonVerdict, ExcludedRuns};
 
 /// Histories of devices.
 #[derive(Debug, Serialize)]
@@ -52,7 +52,7 @@ pub struct HistoryChange {
     pub mean_after: f64,
     pub p_value: f64,
     /// `better` or `worse`.
-    pub verdict: &'static str,
+    pub verdict: ComparisonVerdict,
     /// The differences between that run and the one before it, in words.
     pub differences: Vec<String>,
 }

@@ -196,7 +196,7 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floo
         floor_pairs: floor.pairs(),
         is_floor_measured: floor.is_measured(),
         floor_origin: found_floor.origin(),
-        verdict: verdict.as_str(),
+        verdict: verdict.into(),
         more_pairs: match verdict {
             Verdict::Undecided(MorePairs::Enough(more) | MorePairs::AtLeast(more)) => Some(more),
             _ => None,

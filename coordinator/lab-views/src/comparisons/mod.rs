@@ -18,7 +18,7 @@ pub use self::{
     history_report::{History, HistoryChange, HistoryPoint, HistoryReport},
     judged::report,
     measured::{Inclusion, MeasuredRun, Selected},
-    report::{ComparedSide, ComparisonReport, ComparisonRow, ExcludedRuns, FloorOrigin},
+    report::{ComparedSide, ComparisonReport, ComparisonRow, ComparisonVerdict, ExcludedRuns, FloorOrigin},
     request::{RunConditions, least_floor, select},
     selection::Runs,
 };

@@ -1,5 +1,6 @@
 //! The documents of a comparison. They are also its JSON form.
 
+use regatta_compare::Verdict;
 use regatta_types::RunId;
 use serde::Serialize;
 
@@ -65,8 +66,8 @@ pub struct ComparisonRow {
     pub is_floor_measured: bool,
     /// The origin of the floor.
     pub floor_origin: FloorOrigin,
-    /// `better`, `worse`, `same` or `cannot tell`.
-    pub verdict: &'static str,
+    /// The verdict on B.
+    pub verdict: ComparisonVerdict,
     /// The number of further pairs that would decide, or are needed at least.
     pub more_pairs: Option<usize>,
     /// The verdict as text.
@@ -76,6 +77,49 @@ pub struct ComparisonRow {
     pub is_separated: bool,
     /// The runs of each pair: of A, of B.
     pub compared_runs: Vec<[RunId; 2]>,
+}
+
+/// The verdict of a comparison on B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum ComparisonVerdict {
+    /// B is worse.
+    #[serde(rename = "worse")]
+    Worse,
+    /// B is better.
+    #[serde(rename = "better")]
+    Better,
+    /// The pairs decide nothing.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// They are the same, within the floor.
+    #[serde(rename = "same")]
+    Same,
+}
+
+impl ComparisonVerdict {
+    /// Every verdict, the ones that need a look first.
+    pub const ALL: [Self; 4] = [Self::Worse, Self::Better, Self::Undecided, Self::Same];
+
+    /// Returns the words for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::Better => "better",
+            Self::Undecided => "undecided",
+            Self::Same => "same",
+        }
+    }
+}
+
+impl From<Verdict> for ComparisonVerdict {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Better => Self::Better,
+            Verdict::Worse => Self::Worse,
+            Verdict::Same => Self::Same,
+            Verdict::Undecided(_) => Self::Undecided,
+        }
+    }
 }
 
 /// The origin of a floor.

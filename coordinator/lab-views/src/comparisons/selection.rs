@@ -68,8 +68,8 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabErr
             };
             let (key, setting) = (key.to_owned(), setting.to_owned());
             Ok(Box::new(move |row| {
-                let found = row.draft.spec.engine.settings.get(&key);
-                found.map_or("", String::as_str) == setting
+                let found = row.draft.spec.engine.settings.value(&key);
+                found.map_or_else(String::new, |value| value.to_string()) == setting
             }))
         }
         "engine" => {

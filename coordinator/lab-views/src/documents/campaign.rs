@@ -10,7 +10,6 @@ use regatta_types::{
 
 use crate::documents::{CampaignDevice, CampaignStatus, CampaignSummary, CellSubject, FailedCell};
 use regatta_campaigns::time_left;
-use regatta_lab_runs::{StateWords, Words};
 use regatta_lab_store::{
     AttemptRow, CampaignRow, CampaignState, CellRow, CellState, Combination, DeviceRow, RunRow, Store,
 };
@@ -57,10 +56,7 @@ pub fn campaign_status(
     let cells = store.cells(&row.name)?;
     let attempts = store.attempts(&row.name)?;
     let combinations = store.combinations(&row.name)?;
-    let subjects: Vec<CellSubject> = combinations
-        .iter()
-        .map(cell_subject)
-        .collect::<anyhow::Result<_>>()?;
+    let subjects: Vec<CellSubject> = combinations.iter().map(cell_subject).collect();
     let is_served = serve.is_none();
     let mut devices = store.devices()?;
     for device in &mut devices {
@@ -125,7 +121,7 @@ fn campaign_device<'a>(
     CampaignDevice {
         device: device.id.to_string(),
         name: device.name.clone(),
-        state: device.activity().as_str(),
+        state: device.activity(),
         cell: cell.map(|cell| cell.number),
         subject: cell.map(|cell| subject_of_cell(cell, subjects)),
         run: open.and_then(|attempt| attempt.run),
@@ -137,25 +133,22 @@ fn campaign_device<'a>(
 }
 
 /// Returns the subject of a combination's runs.
-pub fn cell_subject(combination: &Combination) -> anyhow::Result<CellSubject> {
-    let words: Words = serde_json::from_str(&combination.words)?;
-    Ok(CellSubject {
+pub fn cell_subject(combination: &Combination) -> CellSubject {
+    let request = &combination.request;
+    CellSubject {
         combination: combination.number,
-        benchmark: words.benchmark,
-        scenario: words.scenario.first().cloned().unwrap_or_default(),
-        mode: match words.task {
+        benchmark: request.benchmark.clone(),
+        scenario: request.scenario.to_string(),
+        mode: match request.task {
             _ if combination.meter.is_some() => "power session".to_owned(),
-            RunTask::Measurement => words.mode.first().cloned().unwrap_or_default(),
+            RunTask::Measurement => request.mode.to_string(),
             task => task.in_words().to_owned(),
         },
-        engine: words.engine.unwrap_or_else(|| "tract".to_owned()),
-        state: words.state.map(|state| match state {
-            StateWords::Preset(preset) => preset,
-            StateWords::Own(_) => "own".to_owned(),
-        }),
+        engine: request.engine.kind.to_string(),
+        state: request.state.as_ref().map(|state| state.name().to_owned()),
         variant: combination.variant.clone(),
         audit: combination.audit.clone(),
-    })
+    }
 }
 
 /// Returns the subject of a cell's runs.

@@ -6,7 +6,7 @@ use regatta_types::{RunId, documents::EndCause};
 use serde::Serialize;
 
 use regatta_campaigns::{PlanEstimate, RunEstimate, TimeLeft};
-use regatta_lab_store::Placement;
+use regatta_lab_store::{DeviceActivity, Placement};
 
 /// The subject of a combination's runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -143,8 +143,8 @@ pub struct CampaignDevice {
     pub device: String,
     /// Its name.
     pub name: String,
-    /// `busy`, `idle`, `offline` or `duplicated`.
-    pub state: &'static str,
+    /// Its activity.
+    pub state: DeviceActivity,
     /// The cell of its open attempt.
     pub cell: Option<u64>,
     /// The subject of that cell's runs.

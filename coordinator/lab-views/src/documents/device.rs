@@ -7,7 +7,7 @@ use regatta_wire::frame;
 use serde::Serialize;
 
 use regatta_lab_net::fleet::unavailable_engines;
-use regatta_lab_store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio};
+use regatta_lab_store::{DeviceActivity, DeviceHealth, DeviceLabel, DeviceRow, OtherVersion, WallRatio};
 
 /// The fleet as a JSON document.
 #[derive(Serialize)]
@@ -33,10 +33,10 @@ pub struct DeviceDocument<'a> {
     device: &'a str,
     name: &'a str,
     online: bool,
-    state: &'static str,
+    state: DeviceActivity,
     run: Option<RunId>,
     duplicated: bool,
-    health: &'static str,
+    health: DeviceHealth,
     takes_runs: bool,
     health_cause: Option<&'a str>,
     health_since: Option<&'a str>,
@@ -56,10 +56,10 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             device: row.id.as_str(),
             name: &row.name,
             online: row.online,
-            state: row.activity().as_str(),
+            state: row.activity(),
             run: row.open_run,
             duplicated: row.duplicated,
-            health: row.health.health().as_str(),
+            health: row.health.health(),
             takes_runs: row.health.can_take_runs(),
             health_cause,
             health_since,

@@ -8,6 +8,7 @@ use regatta_text::HumanDuration;
 use regatta_types::{DeviceId, Scenario};
 
 use super::{any_devices, devices_of};
+use regatta_lab_runs::vocabulary;
 use regatta_lab_store::{RunRow, Store, lab_error::LabError, workspace::Workspace};
 
 /// Flags that select runs by their devices.
@@ -42,7 +43,7 @@ pub struct RunFilter {
     #[arg(long, value_delimiter = ',')]
     pub benchmark: Vec<String>,
     /// Runs in these scenarios, comma separated
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',')]
     pub scenario: Vec<Scenario>,
     /// Runs requested since: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
     #[arg(long, value_name = "WHEN", value_parser = since)]

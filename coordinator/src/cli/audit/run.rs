@@ -5,11 +5,18 @@ use regatta_text::quote_for_shell_if_needed;
 use regatta_types::{Scenario, benchmark::Benchmark};
 
 use super::super::{
-    Context, device_availability::expect_available_or_force, run::finish, target_devices::TargetDevices,
+    Context,
+    device_availability::expect_available_or_force,
+    run::{RunEnding, finish},
+    target_devices::TargetDevices,
     wait::WaitFlags,
 };
 use crate::exit::{CommandResult, Failure};
-use regatta_lab_runs::audit::{PlanError, drafts, find};
+use regatta_lab_runs::{
+    RateRetries,
+    audit::{PlanError, drafts, find},
+    vocabulary,
+};
 use regatta_lab_store::{DeviceRow, RunDraft, Store, workspace::Workspace};
 
 /// Flags of `audit run`.
@@ -22,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long)]
     benchmark: String,
     /// Scenarios, comma separated [default: each with a valid performance run]
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',')]
     scenario: Vec<Scenario>,
     #[command(flatten)]
     devices: TargetDevices,
@@ -50,7 +57,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     expect_available_or_force(&mut requested, args.force, &store)?;
     args.waiting.expect_served(context, &workspace)?;
     store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.request_run(draft)))?;
-    finish((args.waiting.no_wait, 0), &requested, context, &workspace, &store)
+    let ending = RunEnding {
+        waits: !args.waiting.no_wait,
+        retries: RateRetries { max: 0 },
+    };
+    finish(ending, &requested, context, &workspace, &store)
 }
 
 /// Drafts the audits of one device's runs.

@@ -41,7 +41,7 @@ fn plan_document(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDoc
             continue;
         };
         combinations.push(PlannedCombination {
-            subject: cell_subject(combination)?,
+            subject: cell_subject(combination),
             placement: combination.placement,
             devices: combination
                 .devices

@@ -133,10 +133,7 @@ impl<'a> Report<'a> {
         Ok(Self {
             row,
             summary: campaign_summary(row, store)?,
-            subjects: combinations
-                .iter()
-                .map(cell_subject)
-                .collect::<anyhow::Result<_>>()?,
+            subjects: combinations.iter().map(cell_subject).collect(),
             cells,
             attempts,
             names: store.device_names()?,

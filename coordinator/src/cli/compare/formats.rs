@@ -7,7 +7,7 @@ use regatta_text::escape;
 
 use crate::exit::Failure;
 use regatta_lab_views::{
-    comparisons::{ComparisonReport, ComparisonRow},
+    comparisons::{ComparisonReport, ComparisonRow, ComparisonVerdict},
     wording::{comparison_interval, comparison_notes},
 };
 
@@ -46,15 +46,15 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
 
 /// Formats a test case per row. A worse row is a failure; one without a verdict is skipped.
 pub(super) fn junit(report: &ComparisonReport) -> String {
-    let count = |verdict: &str| report.rows.iter().filter(|row| row.verdict == verdict).count();
+    let count = |verdict: ComparisonVerdict| report.rows.iter().filter(|row| row.verdict == verdict).count();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a `String` cannot fail.
     let _ = writeln!(
         text,
         "<testsuite name=\"regatta compare\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
         report.rows.len(),
-        count("worse"),
-        count("undecided")
+        count(ComparisonVerdict::Worse),
+        count(ComparisonVerdict::Undecided)
     );
     for row in &report.rows {
         let _ = write!(
@@ -65,8 +65,8 @@ pub(super) fn junit(report: &ComparisonReport) -> String {
         );
         let sentence = xml(&sentence(row));
         let _ = match row.verdict {
-            "worse" => write!(text, "<failure message=\"{sentence}\"/>"),
-            "undecided" => write!(text, "<skipped message=\"{sentence}\"/>"),
+            ComparisonVerdict::Worse => write!(text, "<failure message=\"{sentence}\"/>"),
+            ComparisonVerdict::Undecided => write!(text, "<skipped message=\"{sentence}\"/>"),
             _ => write!(text, "<system-out>{sentence}</system-out>"),
         };
         text.push_str("</testcase>\n");

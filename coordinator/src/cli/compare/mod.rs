@@ -17,7 +17,9 @@ use crate::{
     tables,
 };
 use regatta_lab_views::{
-    comparisons::{ComparedSide, Inclusion, RunConditions, Runs, least_floor, report, select},
+    comparisons::{
+        ComparedSide, ComparisonVerdict, Inclusion, RunConditions, Runs, least_floor, report, select,
+    },
     lookup::RunFilter,
     wording,
 };
@@ -126,11 +128,17 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
     } else {
         context.print(&report, || tables::comparisons(&report))?;
     }
-    Ok(if report.rows.iter().any(|row| row.verdict == "worse") {
-        exit::NO
-    } else {
-        exit::OK
-    })
+    Ok(
+        if report
+            .rows
+            .iter()
+            .any(|row| row.verdict == ComparisonVerdict::Worse)
+        {
+            exit::NO
+        } else {
+            exit::OK
+        },
+    )
 }
 
 fn print_baseline(file: &Path, written: &ComparedSide, context: &Context) -> Result<(), Failure> {

@@ -3,13 +3,14 @@
 //! A session that fails is recorded with its reason. Nothing of it is used for another one.
 
 use regatta_config::catalogue::Catalogue;
-use regatta_types::{DeviceId, RunId, documents::PowerSessionRecord};
+use regatta_text::HumanDuration;
+use regatta_types::{DeviceId, EngineKind, RunId, Scenario, documents::PowerSessionRecord};
 use serde_json::json;
 
 use super::{
     super::{
-        Context, context::notify, device_availability::expect_available, interrupts, meter::unknown, resolve,
-        resolve::unresolved, runtime, setting_flags::pair,
+        Context, context::notify, device_availability::expect_available, interrupts, meter::unknown,
+        resolve::resolve, runtime, setting_flags::pair,
     },
     machines::{MachineArgs, machines_failure},
     session_report::{SessionPrinter, session_failure},
@@ -19,8 +20,8 @@ use crate::{
     tables,
 };
 use regatta_lab_power::{Cancel, CancelReason, PowerSessionJob, PowerSessionRunner, SessionMachines};
-use regatta_lab_runs::{RunFiles, StateWords, Words};
-use regatta_lab_store::{MeterRow, RunDraft, Store, workspace::Workspace};
+use regatta_lab_runs::{RunFiles, RunRequestInput, vocabulary};
+use regatta_lab_store::{MeterRow, RunDraft, StatePreset, Store, SystemChoice};
 
 /// Flags of `power run`.
 #[derive(Debug, clap::Args)]
@@ -35,29 +36,29 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long)]
     benchmark: String,
     /// Scenarios, comma separated; each is a session of its own
-    #[arg(long, value_delimiter = ',', required = true)]
-    scenario: Vec<String>,
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required = true)]
+    scenario: Vec<Scenario>,
     /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
     round: Option<String>,
-    /// The engine: null, tract, tensorrt or sim [default: tract]
-    #[arg(long)]
-    engine: Option<String>,
+    /// The engine [default: tract]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
+    engine: Option<EngineKind>,
     /// Another length of each run, such as 3s
     #[arg(long, value_name = "T")]
-    duration: Option<String>,
+    duration: Option<HumanDuration>,
     /// The system with the settings for the benchmark
     #[arg(long, value_name = "SYSTEM")]
-    system: Option<String>,
-    /// The state that the device is set to for both runs: MaxP, MaxQ or as-is [default: as-is]
-    #[arg(long, value_name = "STATE")]
-    state: Option<String>,
+    system: Option<SystemChoice>,
+    /// The state that the device is set to for both runs [default: as-is]
+    #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
+    state: Option<StatePreset>,
     /// A line of user.conf for both runs, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE, such as target_qps=500
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     conf: Vec<(String, String)>,
     /// End a run that has not ended after this time [default: ten times the run's length, one hour at least]
     #[arg(long, value_name = "T")]
-    limit: Option<String>,
+    limit: Option<HumanDuration>,
     /// Use Regatta's own power programs, with any PTDaemon on this machine; such a session can never be submitted
     #[arg(long, conflicts_with_all = ["ssh", "device_power_dev", "identity", "password_stdin", "accept_host_key"])]
     informative: bool,
@@ -71,16 +72,17 @@ pub(in crate::cli) struct RunArgs {
 pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let drafts = drafts(&words(args), &catalogue, &store, &workspace)?;
-    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let files = RunFiles::read(&workspace, &store)?;
+    let drafts = resolve(&args.input(), &[], &catalogue, &files, &store)?;
+    let Some(first) = drafts.first() else {
+        return Err(Failure::misuse("name a scenario with --scenario"));
+    };
+    let round = catalogue.round(Some(&first.spec.round)).map_err(Failure::usage)?;
     let rules = round.power.as_ref().ok_or_else(|| {
         Failure::misuse(format!("round {} has no rules for power", round.name))
             .hint("name another with --round")
     })?;
     let meter = the_meter(args.meter.as_deref(), &store)?;
-    let Some(first) = drafts.first() else {
-        return Err(Failure::misuse("name a scenario with --scenario"));
-    };
     let device = &first.spec.device;
     let connect = || args.connect(&meter, device, &store);
     let mut runner = PowerSessionRunner::new(&workspace, &store, rules, &meter, connect()?);
@@ -180,6 +182,23 @@ impl MadeSessions {
 }
 
 impl RunArgs {
+    /// Returns the request of the flags.
+    fn input(&self) -> RunRequestInput {
+        RunRequestInput {
+            device: self.device.clone(),
+            benchmark: self.benchmark.clone(),
+            scenario: self.scenario.clone(),
+            round: self.round.clone(),
+            engine: self.engine,
+            duration: self.duration,
+            system: self.system.clone(),
+            state: self.state.map(Into::into),
+            conf: self.conf.iter().cloned().collect(),
+            limit: self.limit,
+            ..RunRequestInput::default()
+        }
+    }
+
     /// Connects to the machines of a session.
     fn connect(
         &self,
@@ -192,38 +211,6 @@ impl RunArgs {
             false => self.machines.connect(&meter.settings, device, store),
         }
     }
-}
-
-/// What the flags request.
-fn words(args: &RunArgs) -> Words {
-    Words {
-        device: args.device.clone(),
-        benchmark: args.benchmark.clone(),
-        scenario: args.scenario.clone(),
-        round: args.round.clone(),
-        engine: args.engine.clone(),
-        duration: args.duration.clone(),
-        system: args.system.clone(),
-        state: args.state.clone().map(StateWords::Preset),
-        conf: args.conf.iter().cloned().collect(),
-        limit: args.limit.clone(),
-        ..Words::default()
-    }
-}
-
-/// The drafts of the sessions, one per scenario.
-fn drafts(
-    words: &Words,
-    catalogue: &Catalogue,
-    store: &Store,
-    workspace: &Workspace,
-) -> Result<Vec<RunDraft>, Failure> {
-    let mut drafts = resolve(words, catalogue, store)?;
-    let files = RunFiles::read(workspace, store)?;
-    for draft in &mut drafts {
-        files.add_to(draft, &words.asset).map_err(unresolved)?;
-    }
-    Ok(drafts)
 }
 
 /// The meter that the user names, or the only one.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use regatta_config::catalogue::Catalogue;
+use regatta_text::HumanDuration;
 use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
 
 use super::{
@@ -26,22 +27,20 @@ use crate::{
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
 };
-use regatta_lab_runs::{Words, repetitions};
+use regatta_lab_runs::{RateRetries, RunFiles, RunRequestInput};
 use regatta_lab_store::{RunDraft, RunRow, Store, workspace::Workspace};
 use regatta_lab_views::wording;
 
 /// The longest wait for the agent's hello.
 const HELLO: Duration = Duration::from_secs(30);
-/// The number of further attempts for an INVALID measurement.
-const TRIES: usize = 2;
 const PAUSE: Duration = Duration::from_millis(150);
 
 /// The user's options.
 pub(crate) struct Options {
     /// The quickstart's directory.
     pub(crate) dir: PathBuf,
-    /// The length of each run, in the format of `--duration`.
-    pub(crate) duration: String,
+    /// The length of each run.
+    pub(crate) duration: HumanDuration,
     /// Whether coordinator and agent continue until Ctrl-C.
     pub(crate) keep: bool,
     /// The official power programs, if a power session is rehearsed too.
@@ -106,11 +105,16 @@ impl Session<'_> {
             "device `{DEVICE}` is connected; its log is {}",
             self.place.agent_log().display()
         ));
-        let drafts = cli::resolve(&self.words(), catalogue, &store)?;
+        let files = RunFiles::read(self.workspace, &store)?;
+        let drafts = cli::resolve(&self.input(), &[], catalogue, &files, &store)?;
         let mut rows = self.run_all(&store, &mut agent, &drafts)?;
-        for _ in 0..TRIES {
-            self.try_again(&store, &mut agent, &mut rows)?;
-        }
+        // The table shows the last attempt. The workspace keeps all.
+        RateRetries::default().repeat(&mut rows, self.workspace, &store, |invalid, drafts| {
+            for row in invalid {
+                (self.tell)(&wording::why_repeated(row));
+            }
+            self.run_all(&store, &mut agent, drafts)
+        })?;
         let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
         let audits = match rows.first() {
             Some(row) => self.audit(&store, &mut agent, (catalogue, benchmark), &row.device)?,
@@ -149,27 +153,19 @@ impl Session<'_> {
             round: catalogue.round(None).map_err(Failure::usage)?,
             runs: staged.map(|row| row.id).collect(),
             directory: self.place.rehearsal(),
-            duration: &self.options.duration,
+            duration: self.options.duration,
         }
         .play()
     }
 
-    fn words(&self) -> Words {
-        let scenarios = [
-            Scenario::SingleStream,
-            Scenario::MultiStream,
-            Scenario::Server,
-            Scenario::Offline,
-        ];
-        Words {
+    fn input(&self) -> RunRequestInput {
+        RunRequestInput {
             device: Some(DEVICE.to_owned()),
             benchmark: BENCHMARK.to_owned(),
-            scenario: scenarios.map(|scenario| scenario.to_string()).to_vec(),
-            mode: [Mode::AccuracyOnly, Mode::PerformanceOnly]
-                .map(|mode| mode.to_string())
-                .to_vec(),
-            duration: Some(self.options.duration.clone()),
-            ..Words::default()
+            scenario: Scenario::ALL.to_vec(),
+            mode: vec![Mode::AccuracyOnly, Mode::PerformanceOnly],
+            duration: Some(self.options.duration),
+            ..RunRequestInput::default()
         }
     }
 
@@ -209,24 +205,6 @@ impl Session<'_> {
             }
             self.go_on(agent).inspect_err(|_| view.leave())?;
         }
-    }
-
-    /// Repeats INVALID runs whose rate was a guess. The table shows the last attempt. The workspace keeps all.
-    fn try_again(&self, store: &Store, agent: &mut Agent, rows: &mut [RunRow]) -> Result<(), Failure> {
-        let repeated = repetitions(rows, self.workspace, store)?;
-        let (places, drafts): (Vec<usize>, Vec<RunDraft>) = repeated.into_iter().unzip();
-        if drafts.is_empty() {
-            return Ok(());
-        }
-        for row in places.iter().filter_map(|place| rows.get(*place)) {
-            (self.tell)(&wording::why_repeated(row));
-        }
-        for (place, newer) in places.into_iter().zip(self.run_all(store, agent, &drafts)?) {
-            if let Some(row) = rows.get_mut(place) {
-                *row = newer;
-            }
-        }
-        Ok(())
     }
 
     /// Pauses, unless the quickstart must end.

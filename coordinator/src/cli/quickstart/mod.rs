@@ -22,7 +22,7 @@ use super::{
     Context,
     context::{Format, tell},
 };
-use crate::exit::{CommandResult, Failure};
+use crate::exit::CommandResult;
 
 /// Flags of `quickstart`.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub(super) struct Args {
     dir: PathBuf,
     /// Length of each run
     #[arg(long, value_name = "T", default_value = "3s")]
-    duration: String,
+    duration: HumanDuration,
     /// Keep coordinator and agent running until Ctrl-C
     #[arg(long)]
     keep: bool,
@@ -45,14 +45,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
-    args.duration.parse::<HumanDuration>().map_err(Failure::usage)?;
     let power_dev = match args.power {
         true => Some(power::find_programs(args.power_dev.as_deref())?),
         false => None,
     };
     let options = flow::Options {
         dir: args.dir.clone(),
-        duration: args.duration.clone(),
+        duration: args.duration,
         keep: args.keep,
         power_dev,
         lively: context.is_lively(),

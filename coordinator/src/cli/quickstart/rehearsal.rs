@@ -14,6 +14,7 @@ use regatta_submission_stage::{
     stage::{self, Answers, Kind},
     truncate::{self, Destination, Proof},
 };
+use regatta_text::HumanDuration;
 use regatta_types::{Division, RunId};
 use serde::Serialize;
 
@@ -79,7 +80,7 @@ pub(super) struct Script<'a> {
     /// The directory for tree, originals and package. The content of an earlier rehearsal is deleted.
     pub(super) directory: PathBuf,
     /// The length of the runs, as the user gave it.
-    pub(super) duration: &'a str,
+    pub(super) duration: HumanDuration,
 }
 
 impl Script<'_> {

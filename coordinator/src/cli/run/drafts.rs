@@ -7,18 +7,16 @@ use std::path::Path;
 use regatta_config::catalogue::Catalogue;
 
 use super::super::{
-    device_availability::expect_available_or_force,
-    resolve::{resolve, unresolved},
-    target_devices::TargetDevices,
+    device_availability::expect_available_or_force, resolve::resolve, target_devices::TargetDevices,
 };
 use crate::exit::Failure;
-use regatta_lab_runs::{RunFiles, Words};
-use regatta_lab_store::{DeviceRow, RunDraft, Store, workspace::Workspace};
+use regatta_lab_runs::{RunFiles, RunRequestInput};
+use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
 
 /// Requests, and the devices that they are for.
 pub(in crate::cli) struct DraftRequest<'a> {
     /// The requests.
-    pub(in crate::cli) requests: &'a [Words],
+    pub(in crate::cli) requests: &'a [RunRequestInput],
     /// The file that has the requests. Errors name it.
     pub(in crate::cli) plan: Option<&'a Path>,
     /// The devices. Without any, each request names its own.
@@ -41,42 +39,14 @@ impl DraftRequest<'_> {
         let devices = self.devices.find(self.force, store)?;
         let files = RunFiles::read(workspace, store)?;
         let mut drafts = Vec::new();
-        for (index, words) in self.requests.iter().enumerate() {
-            for words in for_each_device(words, &devices) {
-                let of_request = draft(&words, catalogue, &files, store);
-                drafts.extend(of_request.map_err(|failure| match self.plan {
-                    Some(path) => {
-                        failure.context(format!("{}: [[run]] number {}", path.display(), index + 1))
-                    }
-                    None => failure,
-                })?);
-            }
+        for (index, input) in self.requests.iter().enumerate() {
+            let of_request = resolve(input, &devices, catalogue, &files, store);
+            drafts.extend(of_request.map_err(|failure| match self.plan {
+                Some(path) => failure.context(format!("{}: [[run]] number {}", path.display(), index + 1)),
+                None => failure,
+            })?);
         }
         expect_available_or_force(&mut drafts, self.force, store)?;
         Ok(drafts)
     }
-}
-
-fn for_each_device(words: &Words, devices: &[DeviceRow]) -> Vec<Words> {
-    if devices.is_empty() {
-        return vec![words.clone()];
-    }
-    let of_device = |device: &DeviceRow| Words {
-        device: Some(device.id.to_string()),
-        ..words.clone()
-    };
-    devices.iter().map(of_device).collect()
-}
-
-fn draft(
-    words: &Words,
-    catalogue: &Catalogue,
-    files: &RunFiles<'_>,
-    store: &Store,
-) -> Result<Vec<RunDraft>, Failure> {
-    let mut drafts = resolve(words, catalogue, store)?;
-    for draft in &mut drafts {
-        files.add_to(draft, &words.asset).map_err(unresolved)?;
-    }
-    Ok(drafts)
 }

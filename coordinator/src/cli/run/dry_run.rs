@@ -26,11 +26,7 @@ pub(in crate::cli) fn show(drafts: &[RunDraft], context: &Context, store: &Store
 fn table(drafts: &[RunDraft], names: &BTreeMap<DeviceId, String>) -> String {
     let lines = drafts.iter().map(|draft| {
         let spec = &draft.spec;
-        let settings = spec
-            .engine
-            .settings
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"));
+        let settings = spec.engine.settings.assignments().into_iter();
         let conf = draft
             .user_settings
             .iter()

@@ -153,7 +153,11 @@ fn filters(view: &TopView, palette: &Palette) -> Line<'static> {
     if query.is_descending {
         text = text.replacen("by ", "by descending ", 1);
     }
-    for (title, word) in [("state", query.state), ("health", query.health)] {
+    let (state, health) = (
+        query.state.map(DeviceActivity::as_str),
+        query.health.map(DeviceHealth::as_str),
+    );
+    for (title, word) in [("state", state), ("health", health)] {
         if let Some(word) = word {
             text.push_str(&format!("; {title} {word}"));
         }

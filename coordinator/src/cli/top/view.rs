@@ -4,7 +4,8 @@ use ratatui_core::layout::Size;
 use regatta_types::DeviceId;
 use termion::event::Key;
 
-use regatta_dashboard::{FleetDevice, FleetQuery, FleetSnapshot, HEALTHS, STATES, SortKey, selected};
+use regatta_dashboard::{FleetDevice, FleetQuery, FleetSnapshot, SortKey, selected};
+use regatta_lab_store::{DeviceActivity, DeviceHealth};
 
 /// The lines around the devices: summary, filters, heading, selected device, keys.
 const OTHER_LINES: u16 = 5;
@@ -105,8 +106,8 @@ impl TopView {
             Key::Char('s' | '>') => self.sort_by_next(1),
             Key::Char('<') => self.sort_by_next(SortKey::ALL.len() - 1),
             Key::Char('r') => self.query.is_descending = !self.query.is_descending,
-            Key::Char('f') => self.query.state = next_word(&STATES, self.query.state),
-            Key::Char('h') => self.query.health = next_word(&HEALTHS, self.query.health),
+            Key::Char('f') => self.query.state = next(&DeviceActivity::ALL, self.query.state),
+            Key::Char('h') => self.query.health = next(&DeviceHealth::ALL, self.query.health),
             Key::Char('a') => {
                 let (sort, is_descending) = (self.query.sort, self.query.is_descending);
                 self.query = FleetQuery {
@@ -184,12 +185,12 @@ impl TopView {
 }
 
 /// Returns the word after `now`, or none after the last.
-fn next_word(words: &[&'static str], now: Option<&'static str>) -> Option<&'static str> {
+fn next<T: Copy + PartialEq>(known: &[T], now: Option<T>) -> Option<T> {
     match now {
-        None => words.first().copied(),
+        None => known.first().copied(),
         Some(now) => {
-            let position = words.iter().position(|word| *word == now)?;
-            words.get(position + 1).copied()
+            let position = known.iter().position(|known| *known == now)?;
+            known.get(position + 1).copied()
         }
     }
 }

@@ -6,6 +6,7 @@ use regatta_types::{
     Scenario,
     benchmark::Benchmark,
     documents::{EngineKind, PowerSetting, SystemUse},
+    engine_settings::EngineSettings,
 };
 
 use super::{System, SystemRun};
@@ -26,8 +27,8 @@ pub struct SystemRequest<'a> {
 /// The values of a file for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemValues {
-    /// Settings of engine and harness, by name.
-    pub settings: BTreeMap<String, String>,
+    /// Settings of engine and harness.
+    pub settings: EngineSettings,
     /// Lines of `user.conf`, by the key after `model.scenario`.
     pub conf: BTreeMap<String, String>,
     /// The source of the values.
@@ -60,7 +61,7 @@ impl System {
             runs.find(|run| run.power == request.power).or(any)
         };
         let run = engines.into_iter().flatten().find_map(of)?;
-        let settings = run.settings.texts();
+        let settings = run.settings.clone();
         let conf = if run.power == request.power {
             run.expected.conf(run.scenario)
         } else {
@@ -73,7 +74,7 @@ impl System {
             power: run.power,
             source: run.source_in_words(),
             derived: run.derived,
-            settings: settings.keys().cloned().collect(),
+            settings: names(&settings),
             conf: conf.keys().cloned().collect(),
         };
         Some(SystemValues { settings, conf, from })
@@ -81,15 +82,21 @@ impl System {
 }
 
 impl SystemValues {
-    /// Adds the settings that `user_settings` does not contain. Removes the others from the record.
-    pub fn merge_under(&mut self, user_settings: &mut BTreeMap<String, String>) {
-        self.from
-            .settings
-            .retain(|name| !user_settings.contains_key(name));
-        for name in &self.from.settings {
-            user_settings.insert(name.clone(), self.settings[name].clone());
-        }
+    /// Returns the settings of a run: the user's, and the system's where the user has set none. The record then names only the latter.
+    pub fn settings_under(&mut self, user: EngineSettings) -> EngineSettings {
+        self.from.settings.retain(|name| user.value(name).is_none());
+        user.or(self.settings.clone())
     }
+}
+
+/// Returns the names of the settings that have a value.
+fn names(settings: &EngineSettings) -> Vec<String> {
+    let mut names: Vec<String> = settings
+        .iter()
+        .map(|(setting, _)| setting.name.to_owned())
+        .collect();
+    names.sort_unstable();
+    names
 }
 
 impl SystemRun {

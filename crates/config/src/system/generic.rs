@@ -5,10 +5,10 @@ use regatta_types::{
     Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind, PowerSetting},
+    engine_settings::EngineSettings,
 };
 
 use super::{Board, Expected, Source, System, SystemRun};
-use crate::engine_settings::EngineSettings;
 
 /// The known properties of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The modelled accelerator that the engine settings of a run describe.
 
-use regatta_config::engine_settings::{BoardName, EngineSettings};
+use regatta_types::engine_settings::{BoardName, EngineSettings};
 
 use super::{model::SimModel, modelled_board};
 
@@ -40,9 +40,7 @@ mod tests {
     use super::*;
 
     fn model(values: &[(&str, &str)]) -> Result<SimModel, UnknownBoard> {
-        let values = values.iter();
-        let values = values.map(|&(name, value)| (name.to_owned(), value.to_owned()));
-        SimModel::of(&EngineSettings::read(EngineKind::Sim, &values.collect()).unwrap())
+        SimModel::of(&EngineSettings::parse(EngineKind::Sim, values.iter().copied()).unwrap())
     }
 
     #[test]

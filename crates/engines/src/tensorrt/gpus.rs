@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Context, Device, Driver};
+use regatta_types::engine_settings::GpuSelection;
 
 use crate::EngineError;
 

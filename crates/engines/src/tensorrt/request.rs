@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::WaitMode;
 use regatta_tensorrt::{ElementType, EngineManifest, Precision};
+use regatta_types::engine_settings::GpuSelection;
 use regatta_types::layout::Layout;
 
 use super::{gpus, installation::Installation};

@@ -5,9 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::engine_settings::{EngineBuild, EnginePrecision, EngineSettings};
 use regatta_cuda::WaitMode;
 use regatta_tensorrt::Precision;
+use regatta_types::engine_settings::{EngineBuild, EnginePrecision, EngineSettings};
 use regatta_types::{Scenario, benchmark::Model};
 
 use super::{Graphs, Installation, TensorRtRequest, UnitRequest};

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use regatta_datasets::{
     label_files::{description_file, segmentation_directory, segmentation_path},
-    volumes::segmentation_file,
+    volumes::{VolumeError, segmentation_file},
 };
 use regatta_types::benchmark::{Benchmark, Volumes};
 

@@ -2,7 +2,10 @@
 //!
 //! The operator supplies what no driver reports, for example the type of memory and the bus.
 
-use regatta_types::documents::{EngineKind, GpuFacts};
+use regatta_types::{
+    documents::{EngineKind, GpuFacts},
+    engine_settings::GpuSelection,
+};
 use serde_json::Value;
 
 use super::{run::Run, system::gib};
@@ -44,17 +47,11 @@ fn none() -> Vec<(&'static str, Value)> {
 fn used(run: &Run) -> Vec<&GpuFacts> {
     let gpus = &run.evidence.before.gpus;
     let alike = |gpu: &&GpuFacts| gpus[0].name == gpu.name;
-    match run
-        .spec
-        .engine
-        .settings
-        .get("gpus")
-        .filter(|&named| named != "all")
-    {
-        None => gpus.iter().filter(alike).collect(),
-        Some(numbers) => numbers
-            .split(',')
-            .filter_map(|number| gpus.get(number.trim().parse::<usize>().ok()?))
+    match &run.spec.engine.settings.gpus {
+        None | Some(GpuSelection::All) => gpus.iter().filter(alike).collect(),
+        Some(GpuSelection::Named(numbers)) => numbers
+            .iter()
+            .filter_map(|&number| gpus.get(usize::try_from(number).ok()?))
             .collect(),
     }
 }

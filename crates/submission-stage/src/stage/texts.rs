@@ -87,8 +87,8 @@ fn command(run: &Run) -> String {
          --loadgen {loadgen}",
         run.record.device_name, benchmark.name, engine.kind
     );
-    for (name, value) in &engine.settings {
-        let _ = write!(text, " --set {name}={value}");
+    for assignment in engine.settings.assignments() {
+        let _ = write!(text, " --set {assignment}");
     }
     match &run.spec.state {
         None => {}

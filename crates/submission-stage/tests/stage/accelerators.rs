@@ -4,7 +4,7 @@ use std::fs;
 
 use regatta_submission_stage::stage::{Answers, Kind};
 use regatta_test_support::staging::{Parts, StagingFixture};
-use regatta_types::{Division, Mode, documents::EngineKind};
+use regatta_types::{Division, EngineKind, Mode, engine_settings::EngineSettings};
 use serde_json::{Value, json};
 
 use crate::rehearsal;
@@ -15,8 +15,8 @@ fn described(gpus: &Value, named: Option<&str>) -> Value {
     let on = |parts: &mut Parts, named: Option<&str>| {
         rehearsal::of_the_quickstart(parts);
         parts.spec.engine.kind = EngineKind::Tensorrt;
-        let named = named.map(|named| ("gpus".to_owned(), named.to_owned()));
-        parts.spec.engine.settings.extend(named);
+        let named = named.map(|named| ("gpus", named));
+        parts.spec.engine.settings = EngineSettings::parse(EngineKind::Tensorrt, named).unwrap();
         parts.evidence["before"]["gpus"] = gpus.clone();
     };
     let runs = [

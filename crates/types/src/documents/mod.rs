@@ -37,11 +37,13 @@ pub use record::{AccuracyResult, DeliveryProof, FurtherFigure, Record, StreamPro
 pub use run_end::{EndCause, end_reason};
 pub use run_marker::{RunMarker, SubmissionObstacle};
 pub use run_spec::{
-    AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec, RunTask,
-    TUNING_TIME, is_same_commit,
+    AuditOf, ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, RunTask, TUNING_TIME,
+    is_same_commit,
 };
 pub use run_state::{RunPhase, RunState};
 pub use system_use::{PowerSetting, SystemUse};
+
+pub use crate::EngineKind;
 
 use serde::de::DeserializeOwned;
 

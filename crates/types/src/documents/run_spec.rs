@@ -1,11 +1,16 @@
 //! `spec.json`: one run, fully resolved by the coordinator. The device looks up and guesses nothing.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 use super::{GateSpec, StateSpec, SystemUse};
-use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, assets::Assets, benchmark::Benchmark};
+use crate::{
+    DeviceId, EngineKind, Mode, RunId, Scenario, UnknownWord,
+    assets::Assets,
+    benchmark::Benchmark,
+    engine_settings::{EngineSettingError, EngineSettings},
+};
 
 /// One benchmark x scenario x mode on one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,69 +144,29 @@ pub struct AuditOf {
 
 /// The engine of a run and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedEngineSpec")]
 pub struct EngineSpec {
     /// The kind of engine.
     pub kind: EngineKind,
-    /// Settings, under LWIS's names where the meaning is the same (`batch_size`, ...).
+    /// Settings, under LWIS's names where the meaning is the same (`batch_size`, ...). The engine accepts all of them.
+    pub settings: EngineSettings,
+}
+
+/// An engine with settings that may be those of another engine.
+#[derive(Deserialize)]
+struct UncheckedEngineSpec {
+    kind: EngineKind,
     #[serde(default)]
-    pub settings: BTreeMap<String, String>,
+    settings: EngineSettings,
 }
 
-/// The engines that an agent may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EngineKind {
-    /// Responds at once with the sample index; measures LoadGen and harness alone.
-    Null,
-    /// ONNX on the CPU.
-    Tract,
-    /// TensorRT on GPU and DLA.
-    Tensorrt,
-    /// A modelled accelerator with configured service times. Never a measurement.
-    Sim,
-}
+impl TryFrom<UncheckedEngineSpec> for EngineSpec {
+    type Error = EngineSettingError;
 
-impl EngineKind {
-    /// Every engine.
-    pub const ALL: [Self; 4] = [Self::Null, Self::Tract, Self::Tensorrt, Self::Sim];
-
-    /// Returns the command-line spelling.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Tract => "tract",
-            Self::Tensorrt => "tensorrt",
-            Self::Sim => "sim",
-        }
-    }
-
-    /// Whether responses come from the benchmark's model. Results of other engines can never be staged.
-    #[must_use]
-    pub const fn computes(self) -> bool {
-        matches!(self, Self::Tract | Self::Tensorrt)
-    }
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for EngineKind {
-    type Err = UnknownWord;
-
-    /// Parses a name in any case.
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::ALL
-            .into_iter()
-            .find(|engine| engine.as_str().eq_ignore_ascii_case(text))
-            .ok_or_else(|| UnknownWord {
-                kind: "engine",
-                text: text.to_owned(),
-                known: "null, tract, tensorrt, sim",
-            })
+    fn try_from(spec: UncheckedEngineSpec) -> Result<Self, EngineSettingError> {
+        let UncheckedEngineSpec { kind, settings } = spec;
+        settings.check_engine(kind)?;
+        Ok(Self { kind, settings })
     }
 }
 

@@ -1,6 +1,7 @@
-//! A parsed run request and its draft. The draft has everything that does not depend on the device's measured speed.
+//! A request with what the catalogue and the device have for it, and its draft. The draft has everything that does not depend on the device's
+//! measured speed.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use regatta_conf::{
     Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings, UserKeyError, full_user_key,
@@ -46,9 +47,9 @@ pub enum RequestError {
     },
 }
 
-/// One parsed run request.
+/// A request for a device, with benchmark, round, system and state.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct ResolvedRequest<'a> {
     /// The device.
     pub device: DeviceId,
     /// The benchmark.
@@ -79,7 +80,7 @@ pub struct Request<'a> {
     pub task: RunTask,
 }
 
-impl Request<'_> {
+impl ResolvedRequest<'_> {
     /// Creates the run's draft with a new id.
     ///
     /// # Errors
@@ -128,7 +129,8 @@ impl Request<'_> {
             limit_s: None,
         };
         if let Some(mut chosen) = self.system.clone() {
-            chosen.merge_under(&mut draft.spec.engine.settings);
+            let user = mem::take(&mut draft.spec.engine.settings);
+            draft.spec.engine.settings = chosen.settings_under(user);
             let lines = chosen.conf.into_iter();
             draft
                 .guesses
@@ -200,7 +202,10 @@ fn concerns(key: &str, scenario: Scenario) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use regatta_types::documents::{EngineKind, PowerSetting};
+    use regatta_types::{
+        documents::{EngineKind, PowerSetting},
+        engine_settings::EngineSettings,
+    };
 
     use super::*;
     use regatta_config::{
@@ -208,9 +213,9 @@ mod tests {
         system::{System, SystemRequest},
     };
 
-    fn draft(change: impl FnOnce(&mut Request<'_>)) -> Result<RunDraft, RequestError> {
+    fn draft(change: impl FnOnce(&mut ResolvedRequest<'_>)) -> Result<RunDraft, RequestError> {
         let catalogue = Catalogue::read(None).unwrap();
-        let mut request = Request {
+        let mut request = ResolvedRequest {
             device: "0123456789abcdef0123456789abcdef".parse().unwrap(),
             benchmark: catalogue.benchmark("digits").unwrap(),
             round: catalogue.round(None).unwrap(),
@@ -218,7 +223,7 @@ mod tests {
             mode: Mode::PerformanceOnly,
             engine: EngineSpec {
                 kind: EngineKind::Tract,
-                settings: BTreeMap::new(),
+                settings: EngineSettings::default(),
             },
             loadgen: LoadgenChoice::Native,
             length: RunLength::Duration(3000),
@@ -286,7 +291,7 @@ mod tests {
              [run.expected]\noffline_expected_qps = 77.5\n",
         )
         .unwrap();
-        let drafted = |user_settings: Option<&str>| {
+        let drafted = |batch_size: Option<usize>| {
             draft(|request| {
                 let requested = SystemRequest {
                     benchmark: request.benchmark,
@@ -295,20 +300,15 @@ mod tests {
                     engine: request.engine.kind,
                 };
                 request.system = system.choose(&requested, "boat.toml", Some("00"));
-                if let Some(batch) = user_settings {
-                    request
-                        .engine
-                        .settings
-                        .insert("batch_size".to_owned(), batch.to_owned());
-                }
+                request.engine.settings.batch_size = batch_size;
             })
             .unwrap()
         };
         let taken = drafted(None).spec;
-        assert_eq!(taken.engine.settings["batch_size"], "4");
+        assert_eq!(taken.engine.settings.batch_size, Some(4));
         assert!(taken.conf.user_conf.contains("digits.Offline.target_qps = 77.5"));
-        let taken = drafted(Some("9")).spec;
-        assert_eq!(taken.engine.settings["batch_size"], "9");
+        let taken = drafted(Some(9)).spec;
+        assert_eq!(taken.engine.settings.batch_size, Some(9));
         let record = taken.system.unwrap();
         assert_eq!(
             (record.settings, record.conf),

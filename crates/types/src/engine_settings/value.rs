@@ -2,7 +2,9 @@
 
 use std::{fmt, time::Duration};
 
-use regatta_types::{assets::is_inner_path, layout::Layout};
+use serde::Serialize;
+
+use crate::{assets::is_inner_path, layout::Layout};
 
 /// The type of a setting and the range of its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +64,29 @@ impl ValueType {
             Self::Word(words) => words.join(", "),
         }
     }
+
+    /// Parses a value from text, such as the one of `--set NAME=VALUE`. `None` when it is not of this type. The range is not checked.
+    pub(super) fn parse(&self, text: &str) -> Option<SettingValue> {
+        match self {
+            Self::Integer { .. } => text.parse().ok().map(SettingValue::Integer),
+            Self::Number { .. } => text.parse().ok().map(SettingValue::Number),
+            Self::Boolean => text.parse().ok().map(SettingValue::Boolean),
+            Self::Word(_) | Self::Text(_) => Some(SettingValue::Text(text.to_owned())),
+        }
+    }
+
+    /// Returns whether a value is of this type and in its range.
+    pub(super) fn contains(&self, value: &SettingValue) -> bool {
+        match (self, value) {
+            (Self::Integer { min, max, .. }, SettingValue::Integer(number)) => (min..=max).contains(&number),
+            // NaN is outside of every range.
+            (Self::Number { min, max, .. }, SettingValue::Number(number)) => (min..=max).contains(&number),
+            (Self::Boolean, SettingValue::Boolean(_)) => true,
+            (Self::Word(words), SettingValue::Text(word)) => words.contains(&word.as_str()),
+            (Self::Text(_), SettingValue::Text(_)) => true,
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for ValueType {
@@ -92,70 +117,120 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// A Rust type of a setting's values.
-pub(super) trait SettingValue: Sized {
-    /// Parses a value without surrounding blanks; `None` when it has the wrong type or is out of range.
-    fn read(text: &str, value_type: &ValueType) -> Option<Self>;
-
-    /// Returns the value as text, which [`read`](Self::read) parses to the same value.
-    fn text(&self) -> String;
+/// A setting's value, as documents and command lines have it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum SettingValue {
+    /// An integer.
+    Integer(u64),
+    /// A number that may have a fraction.
+    Number(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A word, or text with its own syntax.
+    Text(String),
 }
 
-/// Implements integers; the range is checked as `u64`.
+impl fmt::Display for SettingValue {
+    /// Formats the value as `--set NAME=VALUE` takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(number) => number.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Boolean(value) => value.fmt(f),
+            Self::Text(text) => f.pad(text),
+        }
+    }
+}
+
+/// A Rust type of a setting's values.
+pub(super) trait SettingType: Sized {
+    /// Converts a value in the setting's range; `None` when it is not of this type.
+    fn from_value(value: &SettingValue) -> Option<Self>;
+
+    /// Returns the value, from which [`from_value`](Self::from_value) makes the same one again.
+    fn value(&self) -> SettingValue;
+}
+
+/// Implements integers.
 macro_rules! integers {
     ($($type:ty),*) => {$(
-        impl SettingValue for $type {
-            fn read(text: &str, value_type: &ValueType) -> Option<Self> {
-                let ValueType::Integer { min, max, .. } = value_type else { return None };
-                let number: u64 = text.parse().ok()?;
-                (*min..=*max).contains(&number).then(|| Self::try_from(number).ok()).flatten()
+        impl SettingType for $type {
+            fn from_value(value: &SettingValue) -> Option<Self> {
+                let SettingValue::Integer(number) = value else { return None };
+                Self::try_from(*number).ok()
             }
 
-            fn text(&self) -> String {
-                self.to_string()
+            fn value(&self) -> SettingValue {
+                // No field has more than 64 bits.
+                SettingValue::Integer(*self as u64)
             }
         }
     )*};
 }
 integers!(u8, u64, usize);
 
-impl SettingValue for f64 {
-    fn read(text: &str, value_type: &ValueType) -> Option<Self> {
-        let ValueType::Number { min, max, .. } = value_type else {
+impl SettingType for f64 {
+    fn from_value(value: &SettingValue) -> Option<Self> {
+        let SettingValue::Number(number) = value else {
             return None;
         };
-        // NaN is outside of every range.
-        text.parse().ok().filter(|number| (*min..=*max).contains(number))
+        Some(*number)
     }
 
-    fn text(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl SettingValue for Duration {
-    /// Parses a number of seconds.
-    fn read(text: &str, value_type: &ValueType) -> Option<Self> {
-        Self::try_from_secs_f64(f64::read(text, value_type)?).ok()
-    }
-
-    fn text(&self) -> String {
-        self.as_secs_f64().to_string()
+    fn value(&self) -> SettingValue {
+        SettingValue::Number(*self)
     }
 }
 
-impl SettingValue for bool {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
-        text.parse().ok()
+impl SettingType for Duration {
+    /// Converts a number of seconds.
+    fn from_value(value: &SettingValue) -> Option<Self> {
+        Self::try_from_secs_f64(f64::from_value(value)?).ok()
     }
 
-    fn text(&self) -> String {
-        self.to_string()
+    fn value(&self) -> SettingValue {
+        SettingValue::Number(self.as_secs_f64())
     }
 }
 
-impl SettingValue for String {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl SettingType for bool {
+    fn from_value(value: &SettingValue) -> Option<Self> {
+        let SettingValue::Boolean(value) = value else {
+            return None;
+        };
+        Some(*value)
+    }
+
+    fn value(&self) -> SettingValue {
+        SettingValue::Boolean(*self)
+    }
+}
+
+/// A type whose values are text with its own syntax.
+pub(super) trait TextSetting: Sized {
+    /// Parses text without surrounding blanks; `None` when it is not valid.
+    fn read(text: &str) -> Option<Self>;
+
+    /// Returns the text, which [`read`](Self::read) parses to the same value.
+    fn text(&self) -> String;
+}
+
+impl<T: TextSetting> SettingType for T {
+    fn from_value(value: &SettingValue) -> Option<Self> {
+        let SettingValue::Text(text) = value else {
+            return None;
+        };
+        Self::read(text)
+    }
+
+    fn value(&self) -> SettingValue {
+        SettingValue::Text(self.text())
+    }
+}
+
+impl TextSetting for String {
+    fn read(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
@@ -168,8 +243,8 @@ impl SettingValue for String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InnerPath(pub String);
 
-impl SettingValue for InnerPath {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl TextSetting for InnerPath {
+    fn read(text: &str) -> Option<Self> {
         is_inner_path(text).then(|| Self(text.to_owned()))
     }
 
@@ -182,8 +257,8 @@ impl SettingValue for InnerPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InnerPaths(pub Vec<String>);
 
-impl SettingValue for InnerPaths {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl TextSetting for InnerPaths {
+    fn read(text: &str) -> Option<Self> {
         let paths: Vec<String> = text.split(',').map(|path| path.trim().to_owned()).collect();
         paths
             .iter()
@@ -196,8 +271,8 @@ impl SettingValue for InnerPaths {
     }
 }
 
-impl SettingValue for Layout {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl TextSetting for Layout {
+    fn read(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 
@@ -228,8 +303,8 @@ macro_rules! words {
             }
         }
 
-        impl SettingValue for $name {
-            fn read(text: &str, _: &ValueType) -> Option<Self> {
+        impl TextSetting for $name {
+            fn read(text: &str) -> Option<Self> {
                 match text {
                     $($word => Some(Self::$value),)*
                     _ => None,

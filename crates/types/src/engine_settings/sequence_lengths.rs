@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::value::{SettingValue, ValueType};
+use super::value::TextSetting;
 
 /// Lengths in tokens, ascending, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +49,8 @@ impl FromStr for SequenceLengths {
     }
 }
 
-impl SettingValue for SequenceLengths {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl TextSetting for SequenceLengths {
+    fn read(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 

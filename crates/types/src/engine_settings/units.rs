@@ -1,7 +1,6 @@
 //! Settings that name units of a machine: GPUs by number, and the units of a modelled accelerator. This module opens no device.
 
-use super::value::{SettingValue, ValueType};
-use crate::boards;
+use super::value::TextSetting;
 
 /// GPUs, by CUDA's numbers. `CUDA_VISIBLE_DEVICES` determines which exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,8 +29,8 @@ impl GpuSelection {
     }
 }
 
-impl SettingValue for GpuSelection {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl TextSetting for GpuSelection {
+    fn read(text: &str) -> Option<Self> {
         if text == "all" {
             return Some(Self::All);
         }
@@ -82,15 +81,21 @@ impl SimUnit {
     }
 }
 
-/// A modelled board: a built-in one, or the path of a board's file on the device.
+/// A modelled board: a built-in one, or the path of a board's file on the device. Which are built in is not known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardName(pub String);
 
-impl SettingValue for BoardName {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
-        let is_path = text.contains('/') || text.ends_with(".toml");
-        let is_known = || boards::texts().any(|(name, _)| name == text);
-        (is_path || is_known()).then(|| Self(text.to_owned()))
+impl BoardName {
+    /// Returns whether this is the path of a board's file.
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        self.0.contains('/') || self.0.ends_with(".toml")
+    }
+}
+
+impl TextSetting for BoardName {
+    fn read(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
     fn text(&self) -> String {
@@ -98,8 +103,8 @@ impl SettingValue for BoardName {
     }
 }
 
-impl SettingValue for SimUnits {
-    fn read(text: &str, _: &ValueType) -> Option<Self> {
+impl TextSetting for SimUnits {
+    fn read(text: &str) -> Option<Self> {
         text.split(',')
             .map(SimUnit::read)
             .collect::<Option<_>>()

@@ -1,6 +1,6 @@
 //! The values of a setting that `regatta-agent tune` tries, as the declaration lists them. The agent has the search itself.
 
-use regatta_types::{Scenario, documents::EngineKind};
+use crate::{EngineKind, Scenario};
 
 /// The values that a search tries for certain engines and scenarios.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,13 +1,7 @@
 //! The declaration of every engine setting, once: [`EngineSettings`] and [`SETTINGS`] come from it. A new setting is one entry
-//! here, and the line of the harness or engine that reads its field.
+//! here, and the line of the harness or engine that reads its field. Recorded runs contain settings, so one that was released stays declared.
 
 use std::time::Duration;
-
-use regatta_types::{
-    Scenario::{self, MultiStream, Offline, Server, SingleStream},
-    documents::EngineKind::{self, Null, Sim, Tensorrt, Tract},
-    layout::Layout,
-};
 
 use super::{
     search::{
@@ -17,10 +11,15 @@ use super::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingValue, Sharing,
-        TimingWait,
+        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingType, SettingValue,
+        Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
+};
+use crate::{
+    EngineKind::{self, Null, Sim, Tensorrt, Tract},
+    Scenario::{self, MultiStream, Offline, Server, SingleStream},
+    layout::Layout,
 };
 
 /// One setting as it is declared.
@@ -44,10 +43,10 @@ pub struct Setting {
     pub source: SettingSource,
     /// What `regatta-agent tune` tries; the first rule of an engine and scenario applies.
     pub search: &'static [SearchRule],
-    /// Reads a value into its field; false where the value is not valid.
-    pub(super) set: fn(&mut EngineSettings, &str) -> bool,
-    /// The value of its field as text.
-    pub(super) get: fn(&EngineSettings) -> Option<String>,
+    /// Sets its field; false where the value is not of the field's type.
+    pub(super) set: fn(&mut EngineSettings, &SettingValue) -> bool,
+    /// The value of its field.
+    pub(super) get: fn(&EngineSettings) -> Option<SettingValue>,
 }
 
 /// Where a setting's name and meaning come from.
@@ -79,17 +78,25 @@ macro_rules! declare {
             $($(#[doc = $doc])+ pub $name: Option<$type>,)*
         }
 
+        impl EngineSettings {
+            /// Returns these settings, with the values of `fallback` for those that are not set.
+            #[must_use]
+            pub fn or(self, fallback: Self) -> Self {
+                Self { $($name: self.$name.or(fallback.$name),)* }
+            }
+        }
+
         /// Every setting, in the order in which they are listed.
         pub static SETTINGS: &[Setting] = &[$({
             const DECLARED: Setting = Setting {
                 name: stringify!($name),
                 doc: concat!($($doc),+).trim_ascii_start(),
                 $($field: $value,)*
-                set: |settings, text| {
-                    settings.$name = <$type as SettingValue>::read(text, &DECLARED.value_type);
+                set: |settings, value| {
+                    settings.$name = <$type as SettingType>::from_value(value);
                     settings.$name.is_some()
                 },
-                get: |settings| settings.$name.as_ref().map(SettingValue::text),
+                get: |settings| settings.$name.as_ref().map(SettingType::value),
                 ..UNDECLARED
             };
             DECLARED

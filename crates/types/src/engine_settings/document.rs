@@ -1,15 +1,14 @@
-//! Engine settings as a table of a systems file: each value has its setting's type in TOML. Errors carry the position of the key or the
-//! value.
+//! Engine settings in documents: a table with the settings that have a value, each of its setting's type. `spec.json`, drafts, plans and
+//! systems files have the same form. Errors carry the position of the key or the value.
 
 use std::fmt;
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error, MapAccess, Visitor},
-    ser::SerializeMap as _,
 };
 
-use super::{EngineSettings, SETTINGS, Setting, ValueType};
+use super::{EngineSettings, SETTINGS, Setting, SettingValue, ValueType, advice};
 
 impl<'de> Deserialize<'de> for EngineSettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -19,17 +18,7 @@ impl<'de> Deserialize<'de> for EngineSettings {
 
 impl Serialize for EngineSettings {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for setting in SETTINGS {
-            let Some(text) = (setting.get)(self) else { continue };
-            match setting.value_type {
-                ValueType::Integer { .. } => map.serialize_entry(setting.name, &text.parse::<u64>().ok())?,
-                ValueType::Number { .. } => map.serialize_entry(setting.name, &text.parse::<f64>().ok())?,
-                ValueType::Boolean => map.serialize_entry(setting.name, &(text == "true"))?,
-                ValueType::Word(_) | ValueType::Text(_) => map.serialize_entry(setting.name, &text)?,
-            }
-        }
-        map.end()
+        serializer.collect_map(self.iter().map(|(setting, value)| (setting.name, value)))
     }
 }
 
@@ -72,10 +61,8 @@ impl Visitor<'_> for Name {
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
         Setting::named(name).ok_or_else(|| {
-            let hint = Setting::nearest(name, SETTINGS.iter()).map_or_else(String::new, |near| {
-                format!("; hint: did you mean `{}`?", near.name)
-            });
-            E::custom(format_args!("there is no engine setting `{name}`{hint}"))
+            let advice = advice(name, SETTINGS.iter());
+            E::custom(format_args!("there is no engine setting `{name}`; {advice}"))
         })
     }
 }
@@ -100,19 +87,12 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
 }
 
 impl Value<'_> {
-    fn take<E: Error>(self, text: &str, is_of_type: bool) -> Result<(), E> {
-        if is_of_type && (self.setting.set)(self.settings, text) {
-            Ok(())
-        } else {
-            Err(E::custom(self.setting.refuse(text)))
-        }
+    fn set<E: Error>(self, value: &SettingValue) -> Result<(), E> {
+        self.settings.set(self.setting, value).map_err(E::custom)
     }
 
-    fn is_number(&self) -> bool {
-        matches!(
-            self.setting.value_type,
-            ValueType::Integer { .. } | ValueType::Number { .. }
-        )
+    const fn is_number(&self) -> bool {
+        matches!(self.setting.value_type, ValueType::Number { .. })
     }
 }
 
@@ -124,27 +104,32 @@ impl Visitor<'_> for Value<'_> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
-        let is_of_type = self.is_number();
-        self.take(&number.to_string(), is_of_type)
+        match u64::try_from(number) {
+            Ok(number) => self.visit_u64(number),
+            Err(_) => Err(E::custom(self.setting.refuse(&number.to_string()))),
+        }
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        let is_of_type = self.is_number();
-        self.take(&number.to_string(), is_of_type)
+        if self.is_number() {
+            return self.set(&SettingValue::Number(number as f64));
+        }
+        self.set(&SettingValue::Integer(number))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
-        let is_of_type = matches!(self.setting.value_type, ValueType::Number { .. });
-        self.take(&number.to_string(), is_of_type)
+        self.set(&SettingValue::Number(number))
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        let is_of_type = self.setting.value_type == ValueType::Boolean;
-        self.take(&value.to_string(), is_of_type)
+        self.set(&SettingValue::Boolean(value))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        let is_of_type = matches!(self.setting.value_type, ValueType::Word(_) | ValueType::Text(_));
-        self.take(text.trim(), is_of_type)
+        match self.setting.value_type {
+            ValueType::Word(_) | ValueType::Text(_) => self.set(&SettingValue::Text(text.trim().to_owned())),
+            // The quotes show why `"8"` is not a number.
+            _ => Err(E::custom(self.setting.refuse(&format!("{text:?}")))),
+        }
     }
 }

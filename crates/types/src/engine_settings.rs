@@ -1,20 +1,15 @@
-//! Engine settings of a run (`--set`, plans, systems files, `bench --setting`): declared once, parsed and checked for an engine.
+//! Engine settings of a run (`--set`, plans, systems files, `spec.json`): declared once, and parsed once, where they enter.
 //!
 //! The harness and the engines apply the values. LoadGen's own settings are in the `conf` crate.
 
 mod declaration;
+mod document;
 mod search;
 mod sequence_lengths;
-mod toml_table;
 mod units;
 mod value;
 
-use std::collections::BTreeMap;
-
-use regatta_types::{
-    Scenario,
-    documents::{EngineKind, EngineSpec},
-};
+use crate::{EngineKind, Scenario};
 
 pub use self::{
     declaration::{EngineSettings, SETTINGS, Setting, SettingSource},
@@ -22,8 +17,8 @@ pub use self::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, Sharing, TimingWait,
-        ValueType,
+        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingValue, Sharing,
+        TimingWait, ValueType,
     },
 };
 
@@ -31,7 +26,7 @@ pub use self::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineSettingError {
     /// No setting has this name.
-    #[error("the {engine} engine has no setting `{name}`; {}", advice(*engine, name))]
+    #[error("the {engine} engine has no setting `{name}`; {}", advice(name, Setting::accepted_by(*engine)))]
     Unknown {
         /// The engine.
         engine: EngineKind,
@@ -93,6 +88,29 @@ impl Setting {
         among.into_iter().find(|setting| setting.name == name)
     }
 
+    /// Checks that an engine accepts the setting.
+    ///
+    /// # Errors
+    /// [`EngineSettingError::OtherEngine`] when it does not.
+    pub fn check_engine(&self, engine: EngineKind) -> Result<(), EngineSettingError> {
+        if self.is_accepted_by(engine) {
+            return Ok(());
+        }
+        let name = self.name;
+        Err(EngineSettingError::OtherEngine { engine, name })
+    }
+
+    /// Parses a value from text.
+    ///
+    /// # Errors
+    /// [`EngineSettingError::Value`] when it is not of the setting's type, or out of range.
+    pub fn parse(&'static self, text: &str) -> Result<SettingValue, EngineSettingError> {
+        let value = self.value_type.parse(text.trim());
+        value
+            .filter(|value| self.value_type.contains(value))
+            .ok_or_else(|| self.refuse(text))
+    }
+
     /// Returns the error for an invalid value.
     #[must_use]
     pub fn refuse(&'static self, value: &str) -> EngineSettingError {
@@ -105,35 +123,60 @@ impl Setting {
 }
 
 impl EngineSettings {
-    /// Parses the settings of an engine.
+    /// Parses the settings of an engine from names and values as text. A later value of a setting replaces an earlier one.
     ///
     /// # Errors
     /// [`EngineSettingError`] for the first unknown name or invalid value.
-    pub fn read(engine: EngineKind, values: &BTreeMap<String, String>) -> Result<Self, EngineSettingError> {
+    pub fn parse<'a>(
+        engine: EngineKind,
+        values: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, EngineSettingError> {
         let mut settings = Self::default();
-        for (name, value) in values {
+        for (name, text) in values {
             let setting = Setting::named(name).ok_or_else(|| EngineSettingError::Unknown {
                 engine,
-                name: name.clone(),
+                name: name.to_owned(),
             })?;
-            if !setting.is_accepted_by(engine) {
-                let name = setting.name;
-                return Err(EngineSettingError::OtherEngine { engine, name });
-            }
-            if !(setting.set)(&mut settings, value.trim()) {
-                return Err(setting.refuse(value));
-            }
+            setting.check_engine(engine)?;
+            settings.set(setting, &setting.parse(text)?)?;
         }
         Ok(settings)
     }
 
-    /// Returns the settings that have a value, by name, as text that [`read`](Self::read) parses to the same values.
+    /// Sets a setting, whatever the engine.
+    ///
+    /// # Errors
+    /// [`EngineSettingError::Value`] when the value is not of the setting's type, or out of range.
+    pub fn set(&mut self, setting: &'static Setting, value: &SettingValue) -> Result<(), EngineSettingError> {
+        if setting.value_type.contains(value) && (setting.set)(self, value) {
+            Ok(())
+        } else {
+            Err(setting.refuse(&value.to_string()))
+        }
+    }
+
+    /// Returns the settings that have a value, in declaration order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Setting, SettingValue)> {
+        SETTINGS
+            .iter()
+            .filter_map(|setting| Some((setting, (setting.get)(self)?)))
+    }
+
+    /// Returns the value of the setting with this name, if it has one.
     #[must_use]
-    pub fn texts(&self) -> BTreeMap<String, String> {
-        let texts = SETTINGS.iter().map(|setting| (setting, (setting.get)(self)));
-        texts
-            .filter_map(|(setting, text)| Some((setting.name.to_owned(), text?)))
-            .collect()
+    pub fn value(&self, name: &str) -> Option<SettingValue> {
+        (Setting::named(name)?.get)(self)
+    }
+
+    /// Returns the settings that have a value as `NAME=VALUE`, ordered by name.
+    #[must_use]
+    pub fn assignments(&self) -> Vec<String> {
+        let mut assignments: Vec<String> = self
+            .iter()
+            .map(|(setting, value)| format!("{}={value}", setting.name))
+            .collect();
+        assignments.sort_unstable();
+        assignments
     }
 
     /// Checks that an engine accepts all settings.
@@ -141,31 +184,19 @@ impl EngineSettings {
     /// # Errors
     /// [`EngineSettingError::OtherEngine`] for the first setting that it does not accept.
     pub fn check_engine(&self, engine: EngineKind) -> Result<(), EngineSettingError> {
-        let other = SETTINGS
-            .iter()
-            .find(|setting| (setting.get)(self).is_some() && !setting.is_accepted_by(engine));
-        other.map_or(Ok(()), |setting| {
-            let name = setting.name;
-            Err(EngineSettingError::OtherEngine { engine, name })
-        })
+        self.iter()
+            .try_for_each(|(setting, _)| setting.check_engine(engine))
     }
 }
 
-impl TryFrom<&EngineSpec> for EngineSettings {
-    type Error = EngineSettingError;
-
-    fn try_from(spec: &EngineSpec) -> Result<Self, EngineSettingError> {
-        Self::read(spec.kind, &spec.settings)
-    }
-}
-
-/// Returns a hint with the nearest name that the engine has, or all its names.
-fn advice(engine: EngineKind, name: &str) -> String {
-    if let Some(near) = Setting::nearest(name, Setting::accepted_by(engine)) {
+/// Returns a hint with the nearest of the names, or all of them.
+fn advice(name: &str, among: impl Iterator<Item = &'static Setting>) -> String {
+    let known: Vec<&Setting> = among.collect();
+    if let Some(near) = Setting::nearest(name, known.iter().copied()) {
         return format!("hint: did you mean `{}`?", near.name);
     }
-    let known: Vec<&str> = Setting::accepted_by(engine).map(|setting| setting.name).collect();
-    format!("known are {}", known.join(", "))
+    let names: Vec<&str> = known.iter().map(|setting| setting.name).collect();
+    format!("known are {}", names.join(", "))
 }
 
 /// Returns the names of the engines that accept a setting.
