@@ -41,10 +41,15 @@ pub fn add_meter<'a>(regatta: &'a mut Command, name: &str, power_dev: &Path, ptd
 
 /// Completes `regatta` to a session with a meter. The simulated engine takes its time by the clock, on every machine alike.
 pub fn run_session<'a>(regatta: &'a mut Command, meter: &str) -> &'a mut Command {
+    run_session_of(regatta, meter, "4s")
+}
+
+/// As [`run_session`], with another duration of both runs.
+pub fn run_session_of<'a>(regatta: &'a mut Command, meter: &str, duration: &str) -> &'a mut Command {
     regatta
         .args(["power", "run", "--meter", meter])
         .args(["--benchmark", "digits", "--engine", "sim"])
-        .args(["--scenario", "SingleStream", "--duration", "4s"])
+        .args(["--scenario", "SingleStream", "--duration", duration])
 }
 
 /// Adds a meter with a simulated PTDaemon, and a device of the same name: a session has both for itself.
@@ -135,10 +140,11 @@ pub fn seconds_of_day(stamp: &str) -> Option<f64> {
     Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
 }
 
-/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not. With `SETTLE`, the official
-/// waits of 10 s take so many seconds. libfaketime makes Python's sleeps fail, so Python itself changes them.
-const CHANGED_TIME: &str = "\
-import os, time
+/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not. A disk has as many MiB as
+/// another file says. With `SETTLE`, the official waits of 10 s take so many seconds. libfaketime makes Python's sleeps fail, so Python itself
+/// changes them.
+const CHANGED_SYSTEM: &str = "\
+import os, shutil, time
 real, sleep = time.time, time.sleep
 def stepped():
     try:
@@ -147,23 +153,32 @@ def stepped():
     except (OSError, ValueError):
         return real()
 time.time = stepped
+usage = shutil.disk_usage
+def filled(path):
+    try:
+        with open(os.environ['FREE']) as file:
+            return usage(path)._replace(free=int(file.read()) << 20)
+    except (OSError, ValueError):
+        return usage(path)
+shutil.disk_usage = filled
 if 'SETTLE' in os.environ:
     time.sleep = lambda seconds: sleep(float(os.environ['SETTLE']) if seconds == 10 else seconds)
 ";
 
-/// Writes `python` into a directory, whose clock [`set_python_clock`] steps. With `settle`, the official waits of 10 s take so many seconds.
+/// Writes `python` into a directory, whose clock [`set_python_clock`] steps and whose disk [`set_python_free_space`] fills. With `settle`, the official waits of 10 s take so many seconds.
 ///
 /// # Panics
 /// Panics when a file cannot be written.
 pub fn write_python(directory: &Path, settle: Option<u32>) {
     let site = directory.join("site");
     fs::create_dir_all(&site).expect("a directory");
-    fs::write(site.join("sitecustomize.py"), CHANGED_TIME).expect("Python's changes");
+    fs::write(site.join("sitecustomize.py"), CHANGED_SYSTEM).expect("Python's changes");
     let wait = settle.map_or_else(String::new, |seconds| format!(" SETTLE={seconds}"));
     let text = format!(
-        "#!/bin/sh\nexport PYTHONPATH={} CLOCK={}{wait}\nexec python3 \"$@\"\n",
+        "#!/bin/sh\nexport PYTHONPATH={} CLOCK={} FREE={}{wait}\nexec python3 \"$@\"\n",
         site.display(),
-        directory.join("clock").display()
+        directory.join("clock").display(),
+        directory.join("free").display()
     );
     let python = directory.join("python");
     fs::write(&python, text).expect("Python");
@@ -176,9 +191,22 @@ pub fn write_python(directory: &Path, settle: Option<u32>) {
 /// # Panics
 /// Panics when the file cannot be written.
 pub fn set_python_clock(directory: &Path, offset: f64) {
-    let new = directory.join("clock.new");
-    fs::write(&new, format!("{offset:+}\n")).expect("the clock");
-    fs::rename(new, directory.join("clock")).expect("the clock");
+    replace(&directory.join("clock"), &format!("{offset:+}\n"));
+}
+
+/// Sets the free space that a Python of [`write_python`] sees, in MiB.
+///
+/// # Panics
+/// Panics when the file cannot be written.
+pub fn set_python_free_space(directory: &Path, mib: u32) {
+    replace(&directory.join("free"), &format!("{mib}\n"));
+}
+
+/// Replaces a file, which a reader sees either as before or afterwards.
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("a file beside it");
+    fs::rename(new, path).expect("the file");
 }
 
 /// Returns the processes whose command line meets a condition.

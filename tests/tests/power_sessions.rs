@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     process::Output,
     thread,
+    time::Duration,
 };
 
 use regatta_power::ntp;
@@ -54,6 +55,7 @@ fn sessions_are_recorded_and_leave_no_lease() {
             scope.spawn(move || a_supervisor_that_is_killed(lab, power_dev)),
             scope.spawn(move || a_command_that_is_killed(lab, power_dev)),
             scope.spawn(move || a_clock_that_is_stepped(lab, power_dev)),
+            scope.spawn(move || a_watch_after_the_first_minute(lab, power_dev)),
             scope.spawn(move || a_ptd_that_hangs_in_a_session(lab, power_dev)),
             scope.spawn(move || a_ptd_that_hangs_at_its_start(lab, power_dev)),
         ];
@@ -377,19 +379,53 @@ fn a_ptd_that_hangs_at_its_start(lab: &Lab, power_dev: &Path) {
     expect_recorded_failure(lab, "mute", &mut process, "PTDaemon is not responding");
 }
 
-/// A small step is an event and an observation, and the session goes on. A step of a second ends it.
-fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
-    let place = lab.workspace().join("stepped");
+/// Adds a meter and a device of this name, whose Python has a clock and a disk of its own in the returned directory.
+fn add_meter_with_own_clock(lab: &Lab, power_dev: &Path, name: &str) -> PathBuf {
+    let place = lab.workspace().join(name);
     power_sessions::write_python(&place, None);
-    let program = lab.workspace().join("ptd-stepped");
-    lab.add_device("stepped");
+    let program = lab.workspace().join(format!("ptd-{name}"));
+    lab.add_device(name);
     write_simulated_ptd(&program, &regatta(), "");
-    let added = power_sessions::add_meter(&mut lab.regatta(), "stepped", power_dev, &program)
+    let added = power_sessions::add_meter(&mut lab.regatta(), name, power_dev, &program)
         .arg("--python")
         .arg(place.join("python"))
         .output()
         .expect("regatta starts");
     assert!(added.status.success(), "{}", printed(&added));
+    place
+}
+
+/// Returns whether `regatta events` has printed a text about a power session.
+fn is_reported(events: &Process, text: &str) -> bool {
+    let lines = events.output();
+    lines
+        .lines()
+        .any(|line| line.contains("power session") && line.contains(text))
+}
+
+/// A machine is watched to the session's end: a filling disk and a step are seen after the first minute.
+fn a_watch_after_the_first_minute(lab: &Lab, power_dev: &Path) {
+    let place = add_meter_with_own_clock(lab, power_dev, "watched");
+    let events = Process::start(lab.regatta().arg("events"), &place.join("events.txt"));
+    let mut command = lab.regatta();
+    power_sessions::run_session_of(&mut command, "watched", "30s").args(["--device", "watched"]);
+    let mut process = Process::start(&mut command, &place.join("session.txt"));
+    eventually("the meter to settle", 60, || {
+        process.output().contains("ranging: the meter settles")
+    });
+    thread::sleep(Duration::from_secs(65));
+    assert!(process.is_running(), "{}", process.output());
+    power_sessions::set_python_free_space(&place, 3);
+    let low = "the device's disk has only 3 MiB left";
+    eventually("the event of the full disk", 20, || is_reported(&events, low));
+    power_sessions::set_python_clock(&place, 1.25);
+    let large = "the device's clock was stepped by +1.250 s";
+    expect_recorded_failure(lab, "watched", &mut process, large);
+}
+
+/// A small step is an event and an observation, and the session goes on. A step of a second ends it.
+fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
+    let place = add_meter_with_own_clock(lab, power_dev, "stepped");
     let events = Process::start(lab.regatta().arg("events"), &place.join("events.txt"));
     let mut process = Process::start(&mut session(lab, "stepped"), &place.join("session.txt"));
     eventually("the meter to settle", 60, || {
@@ -397,18 +433,12 @@ fn a_clock_that_is_stepped(lab: &Lab, power_dev: &Path) {
     });
     power_sessions::set_python_clock(&place, 0.25);
     let small = "the device's clock was stepped by +0.250 s";
-    let is_reported = |text: &str| {
-        let lines = events.output();
-        lines
-            .lines()
-            .any(|line| line.contains("power session") && line.contains(text))
-    };
-    eventually("the event of the small step", 60, || is_reported(small));
+    eventually("the event of the small step", 60, || is_reported(&events, small));
     assert!(process.is_running(), "{}", process.output());
     power_sessions::set_python_clock(&place, 1.25);
     let large = "the device's clock was stepped by +1.000 s";
     expect_recorded_failure(lab, "stepped", &mut process, large);
-    eventually("the event of the end", 10, || is_reported(large));
+    eventually("the event of the end", 10, || is_reported(&events, large));
     let id = id(&sessions(lab, "stepped").remove(0));
     let shown = lab.json(&["power", "show", &id]);
     let observations = shown["record"]["observations"].as_array().expect("a list");
