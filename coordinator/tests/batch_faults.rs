@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, fs, thread::sleep, time::Duration};
 
 use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::{
@@ -83,7 +83,7 @@ fn four_end_together(effect: &str) {
     for ((device, run), signature) in devices.iter().zip(&runs).zip(&signatures) {
         send_signature(device, *run, signature);
     }
-    std::thread::sleep(Duration::from_millis(300));
+    sleep(Duration::from_millis(300));
     database.execute_batch("COMMIT").unwrap();
     eventually("the records of the other runs", 20, || {
         runs[2..]
@@ -126,4 +126,46 @@ fn a_record_that_is_refused_delays_no_other() {
 #[test]
 fn a_full_disk_that_undoes_the_transaction_loses_and_doubles_nothing() {
     four_end_together("ROLLBACK");
+}
+
+/// Without its stored end, a duplicated identity would keep the device offline until the coordinator starts again.
+#[test]
+fn a_full_disk_hides_neither_the_begin_nor_the_end_of_a_duplicated_identity() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = coordinator.join(1);
+    let database = Connection::open(coordinator.path("regatta.db")).unwrap();
+    database.busy_timeout(Duration::from_secs(10)).unwrap();
+    let is = |online: bool, duplicated: bool| {
+        eventually("the device's state", 10, || {
+            let listed = coordinator.json(&["device", "list"]);
+            let shown = &listed["devices"][0];
+            (shown["online"] == online && shown["duplicated"] == duplicated).then_some(())
+        });
+    };
+    let fill_disk = || {
+        let trigger = "CREATE TRIGGER refused BEFORE UPDATE OF duplicated ON devices
+             BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END";
+        database.execute_batch(trigger).unwrap();
+    };
+    let free_disk = || database.execute_batch("DROP TRIGGER refused").unwrap();
+    fill_disk();
+    for session in [2, 3, 2] {
+        device.say_inventory(session, &[]);
+    }
+    sleep(Duration::from_secs(1));
+    free_disk();
+    device.say_inventory(3, &[]);
+    is(false, true);
+    fill_disk();
+    // The other agent is silent for long enough.
+    sleep(Duration::from_secs(16));
+    device.say_inventory(3, &[]);
+    sleep(Duration::from_secs(1));
+    free_disk();
+    let hello = device.hello(Vec::new()).to_frame().unwrap();
+    device.say(Leaf::Hello, hello, true);
+    is(true, false);
+    let shown = coordinator.json(&["device", "health", device.id.as_str()]);
+    assert_eq!(shown["devices"][0]["health"], "quarantined", "{shown:#}");
 }

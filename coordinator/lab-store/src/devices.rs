@@ -221,13 +221,13 @@ impl Store {
         Ok(())
     }
 
-    /// Stores whether two agents use a device's identity. The device is offline until its next hello or heartbeat.
+    /// Stores whether two agents use a device's identity. While they do, the device is offline.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn device_is_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
         self.connection
-            .prepare_cached("UPDATE devices SET duplicated = ?2, online = 0 WHERE id = ?1")?
+            .prepare_cached("UPDATE devices SET duplicated = ?2, online = online AND NOT ?2 WHERE id = ?1")?
             .execute(params![id.as_str(), duplicated])?;
         Ok(())
     }

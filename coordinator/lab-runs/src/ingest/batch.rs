@@ -51,6 +51,8 @@ pub(super) struct Ingest {
     open_streams: usize,
     sessions: Sessions,
     inventories: Inventories,
+    /// The devices whose identities became duplicated (`true`) or single again, until the store has it.
+    identities: BTreeMap<DeviceId, bool>,
 }
 
 /// The streams and devices that one batch affects.
@@ -90,6 +92,7 @@ impl Ingest {
             under_way: None,
             rejects: RejectCounters::default(),
             retry_queue: RetryQueue::default(),
+            identities: BTreeMap::new(),
         })
     }
 
@@ -111,6 +114,7 @@ impl Ingest {
         contents.extend(new.map(|message| (message.topic.clone(), message.into())));
         let news = self.finish_and_store(&contents, &mut touched) | touched.news;
         to_store.into_iter().for_each(Inbound::dealt_with);
+        self.store_identities();
         self.begin_flush(touched);
         if self.open.len() > self.open_streams {
             // Every stream is settled now, so closing files loses nothing.
@@ -201,7 +205,7 @@ impl Ingest {
             return self.take_inventory(&device, Inventory::from_frame(payload)?, touched);
         }
         let identity = self.sessions.of(&device, Instant::now());
-        if !self.is_single(&device, identity)? {
+        if !self.is_single(&device, identity) {
             return Err(Refusal::new(RejectKind::Duplicated, device));
         }
         match topic.leaf {
@@ -259,7 +263,7 @@ impl Ingest {
             session: page.session,
             newest: page.number,
         })?;
-        if !self.is_single(device, identity)? {
+        if !self.is_single(device, identity) {
             return Err(Refusal::new(RejectKind::Duplicated, device.clone()));
         }
         let is_settled = self.sessions.is_settled(device, Instant::now());
@@ -269,26 +273,44 @@ impl Ingest {
         Ok(())
     }
 
-    /// Returns whether a single agent uses the device's identity, and stores a change of that.
-    fn is_single(&self, device: &DeviceId, identity: Identity) -> Result<bool, Refusal> {
+    /// Returns whether a single agent uses the device's identity. `store_identities` stores a change of that.
+    fn is_single(&mut self, device: &DeviceId, identity: Identity) -> bool {
         match identity {
-            Identity::Single => Ok(true),
-            Identity::Duplicated | Identity::Outdated => Ok(false),
+            Identity::Single => true,
+            Identity::Duplicated | Identity::Outdated => false,
             Identity::NowDuplicated => {
                 tracing::error!(
                     %device,
                     "two agents use the identity of one device: messages of both are ignored until one is stopped. \
                      hint: was a card or state directory copied? `regatta-agent enroll --new-identity TOKEN` gives the copy a new key"
                 );
-                self.store.device_is_duplicated(device, true)?;
-                self.store
-                    .change_health(device, HealthChange::Duplicated, COORDINATOR)?;
-                Ok(false)
+                self.identities.insert(device.clone(), true);
+                false
             }
             Identity::NowSingle => {
                 tracing::info!(%device, "one agent alone uses the device's identity again");
-                self.store.device_is_duplicated(device, false)?;
-                Ok(true)
+                self.identities.insert(device.clone(), false);
+                true
+            }
+        }
+    }
+
+    /// Stores that identities became duplicated or single. Each change is detected once, so it is no part of the batch's transaction, which
+    /// can be lost. What cannot be stored is tried again with the next batch.
+    fn store_identities(&mut self) {
+        for (device, duplicated) in std::mem::take(&mut self.identities) {
+            let stored = self.store.all_or_nothing(|store| {
+                store.device_is_duplicated(&device, duplicated)?;
+                if duplicated {
+                    store.change_health(&device, HealthChange::Duplicated, COORDINATOR)?;
+                }
+                Ok(())
+            });
+            if let Err(error) = stored {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                self.rejects
+                    .add(RejectKind::Storage, "the use of a device's identity", &error);
+                self.identities.insert(device, duplicated);
             }
         }
     }
