@@ -35,7 +35,7 @@ impl FilledStore {
     }
 
     /// Adds a run with an engine setting, which ends with a latency of SingleStream.
-    fn add(&mut self, batch: &str, latency: f64) -> String {
+    fn add(&mut self, batch: u64, latency: f64) -> String {
         self.recorder.add(&self.store, batch, latency)
     }
 
@@ -108,7 +108,7 @@ impl FilledStore {
 fn a_slower_variant_is_worse_and_fails_the_command() {
     let mut filled = FilledStore::new();
     filled.add_pairs(9, 0.03);
-    let (code, printed, errors) = filled.compare(&["set:batch=1", "set:batch=2"]);
+    let (code, printed, errors) = filled.compare(&["set:batch_size=1", "set:batch_size=2"]);
     assert_eq!((code, errors.as_str()), (1, ""), "{printed}");
     let lines: Vec<Vec<&str>> = printed
         .lines()
@@ -137,14 +137,14 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
     ];
     assert_eq!(cells(2), expected, "{printed}");
     assert!(
-        printed.ends_with("\nA: set:batch=1, 9 runs\nB: set:batch=2, 9 runs\n"),
+        printed.ends_with("\nA: set:batch_size=1, 9 runs\nB: set:batch_size=2, 9 runs\n"),
         "{printed}"
     );
     // With the sides exchanged it is better.
-    let (code, printed, _) = filled.compare(&["set:batch=2", "set:batch=1"]);
+    let (code, printed, _) = filled.compare(&["set:batch_size=2", "set:batch_size=1"]);
     assert_eq!(code, 0);
     assert!(printed.contains("better by"), "{printed}");
-    let report = filled.report(&["set:batch=1", "set:batch=2"]);
+    let report = filled.report(&["set:batch_size=1", "set:batch_size=2"]);
     let row = &report["rows"][0];
     assert_eq!(row["compared_runs"].as_array().unwrap().len(), 9);
     assert_eq!(
@@ -152,7 +152,7 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
         (&json!(true), &json!(8))
     );
     assert_eq!(row["better"], "smaller");
-    let (_, csv, _) = filled.compare(&["set:batch=1", "set:batch=2", "--format", "csv"]);
+    let (_, csv, _) = filled.compare(&["set:batch_size=1", "set:batch_size=2", "--format", "csv"]);
     assert!(
         csv.lines()
             .nth(1)
@@ -165,8 +165,8 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
 #[test]
 fn equal_sides_are_the_same_and_few_pairs_are_undecided() {
     let mut filled = FilledStore::new();
-    let first = filled.add("1", LATENCY);
-    let second = filled.add("2", LATENCY * 1.5);
+    let first = filled.add(1, LATENCY);
+    let second = filled.add(2, LATENCY * 1.5);
     let (code, printed, _) = filled.compare(&[&first, &second]);
     assert_eq!(code, 0);
     assert!(
@@ -175,7 +175,7 @@ fn equal_sides_are_the_same_and_few_pairs_are_undecided() {
     );
     filled.store.execute("DELETE FROM runs", []).unwrap();
     filled.add_pairs(3, 0.0);
-    let sides = ["set:batch=1", "set:batch=2"];
+    let sides = ["set:batch_size=1", "set:batch_size=2"];
     assert!(
         filled
             .compare(&sides)
@@ -196,10 +196,10 @@ fn noisy_runs_of_other_settings_hide_no_difference() {
     let mut filled = FilledStore::new();
     for number in 0..36 {
         let noise = [0.0, 0.09, -0.04, 0.08, 0.11, 0.0, -0.02, 0.07][number % 8];
-        filled.add("9", LATENCY / 10.0 * (1.0 + noise));
+        filled.add(9, LATENCY / 10.0 * (1.0 + noise));
     }
     filled.add_pairs(8, 0.05);
-    let report = filled.report(&["set:batch=1", "set:batch=2"]);
+    let report = filled.report(&["set:batch_size=1", "set:batch_size=2"]);
     let row = &report["rows"][0];
     assert_eq!(row["verdict"], "worse", "{row}");
     assert_eq!(
@@ -213,10 +213,10 @@ fn noisy_runs_of_other_settings_hide_no_difference() {
 fn a_drifting_device_has_a_floor_that_says_where_it_comes_from() {
     let mut filled = FilledStore::new();
     for number in 0..32 {
-        let batch = if number % 2 == 0 { "1" } else { "2" };
+        let batch = if number % 2 == 0 { 1 } else { 2 };
         filled.add(batch, LATENCY * 1.02_f64.powi(number));
     }
-    let sides = ["set:batch=1", "set:batch=2"];
+    let sides = ["set:batch_size=1", "set:batch_size=2"];
     let (_, printed, _) = filled.compare(&sides);
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -233,7 +233,7 @@ fn a_drifting_device_has_a_floor_that_says_where_it_comes_from() {
 fn runs_that_do_not_count_are_counted_with_their_reason() {
     let mut filled = FilledStore::new();
     filled.add_pairs(6, 0.0);
-    let both = |draft: &mut Value| draft["spec"]["engine"]["settings"] = json!({ "batch": "2" });
+    let both = |draft: &mut Value| draft["spec"]["engine"]["settings"] = json!({ "batch_size": 2 });
     filled.add_changed(LATENCY, |draft, outcome| {
         both(draft);
         outcome["valid"] = json!(false);
@@ -270,11 +270,11 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
         both(draft);
         draft["spec"]["state"] = json!({ "name": "MaxQ", "source": "", "controls": { "power-mode": "15W" } });
     });
-    let (code, printed, _) = filled.compare(&["set:batch=1", "set:batch=2"]);
+    let (code, printed, _) = filled.compare(&["set:batch_size=1", "set:batch_size=2"]);
     assert_eq!(code, 0, "{printed}");
     assert!(
         printed.contains(
-            "B: set:batch=2, 7 runs (left out: 1 INVALID, 1 disturbed, as their devices report, 1 short, 1 simulated, 1 unfinished, \
+            "B: set:batch_size=2, 7 runs (left out: 1 INVALID, 1 disturbed, as their devices report, 1 short, 1 simulated, 1 unfinished, \
              1 without a figure that the checker reports)"
         ),
         "{printed}"
@@ -285,7 +285,7 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
         ),
         "{printed}"
     );
-    let included = filled.report(&["set:batch=1", "set:batch=2", "--include", "simulated"]);
+    let included = filled.report(&["set:batch_size=1", "set:batch_size=2", "--include", "simulated"]);
     assert_eq!(included["rows"][0]["runs_b"], 7);
 }
 
@@ -296,11 +296,13 @@ fn a_baseline_fails_another_workspace_that_is_slower() {
     let path = |name: &str| filled.coordinator.path(name).to_str().unwrap().to_owned();
     let [baseline, junit, markdown] = ["base.json", "junit.xml", "table.md"].map(path);
     assert_eq!(
-        filled.compare(&["set:batch=1", "--write-baseline", &baseline]).0,
+        filled
+            .compare(&["set:batch_size=1", "--write-baseline", &baseline])
+            .0,
         0
     );
     let (code, printed, _) = filled.compare(&[
-        "set:batch=2",
+        "set:batch_size=2",
         "--baseline",
         &baseline,
         "--junit",
@@ -310,7 +312,7 @@ fn a_baseline_fails_another_workspace_that_is_slower() {
     ]);
     assert_eq!(code, 1, "{printed}");
     // A run of the baseline is not compared with itself.
-    let (code, _, errors) = filled.compare(&["set:batch=1", "--baseline", &baseline]);
+    let (code, _, errors) = filled.compare(&["set:batch_size=1", "--baseline", &baseline]);
     assert!(code == 2 && errors.contains("8 in both selections"), "{errors}");
     let junit = fs::read_to_string(junit).unwrap();
     assert!(
@@ -324,7 +326,7 @@ fn a_baseline_fails_another_workspace_that_is_slower() {
         "{markdown}"
     );
     fs::write(&baseline, "{}").unwrap();
-    let (code, _, errors) = filled.compare(&["set:batch=2", "--baseline", &baseline]);
+    let (code, _, errors) = filled.compare(&["set:batch_size=2", "--baseline", &baseline]);
     assert_eq!(code, 2);
     assert!(
         errors.contains("is not a baseline") && errors.contains("--write-baseline"),
@@ -344,16 +346,16 @@ fn devices_are_compared_with_each_other_only_when_none_is_on_both_sides() {
         ))
         .unwrap();
     for noise in NOISE {
-        for (batch, effect) in [("1", 0.0), ("2", 0.1)] {
+        for (batch, effect) in [(1, 0.0), (2, 0.1)] {
             let latency = LATENCY * (1.0 + effect + noise);
             filled.add(batch, latency);
             filled.add_changed(latency * 1.2, |draft, _| {
                 draft["spec"]["device"] = json!("b".repeat(32));
-                draft["spec"]["engine"]["settings"] = json!({ "batch": batch });
+                draft["spec"]["engine"]["settings"] = json!({ "batch_size": batch });
             });
         }
     }
-    let report = filled.report(&["set:batch=1", "set:batch=2"]);
+    let report = filled.report(&["set:batch_size=1", "set:batch_size=2"]);
     let devices: Vec<&str> = report["rows"]
         .as_array()
         .unwrap()
@@ -362,7 +364,7 @@ fn devices_are_compared_with_each_other_only_when_none_is_on_both_sides() {
         .collect();
     assert_eq!(devices, ["orin-1", "orin-2", "all 2 devices"]);
     assert_eq!(report["rows"][2]["pairs"], 14);
-    let report = filled.report(&["device:orin-1+set:batch=1", "device:orin-2+set:batch=1"]);
+    let report = filled.report(&["device:orin-1+set:batch_size=1", "device:orin-2+set:batch_size=1"]);
     assert_eq!(report["rows"][0]["device"], "orin-1 → orin-2");
     assert_eq!(report["rows"][0]["verdict"], "worse");
 }
@@ -372,21 +374,30 @@ fn selections_that_cannot_be_are_refused_with_a_remedy() {
     let mut filled = FilledStore::new();
     filled.add_pairs(1, 0.0);
     for (args, words) in [
-        (&["set:batch=1"][..], "compare needs at least two selections"),
+        (&["set:batch_size=1"][..], "compare needs at least two selections"),
         (
-            &["set:batch=1", "set:batch=9"],
-            "no run is selected by `set:batch=9`",
+            &["set:batch_size=1", "set:batch_size=9"],
+            "no run is selected by `set:batch_size=9`",
         ),
-        (&["set:batch=1", "speed:9"], "`speed` is not a kind of selection"),
-        (&["set:batch", "set:batch=2"], "write `set:batch=VALUE`"),
+        (
+            &["set:batch_size=1", "speed:9"],
+            "`speed` is not a kind of selection",
+        ),
+        (
+            &["set:batch_size", "set:batch_size=2"],
+            "write `set:batch_size=VALUE`",
+        ),
         (
             &["device:nano", "last"],
             "unknown device `nano`; known are orin-1",
         ),
         (&["campaign:night", "last"], "unknown campaign `night`"),
-        (&["set:batch=1", "set:batch=1"], "there is nothing to compare"),
         (
-            &["set:batch=1", "set:batch=2", "--floor", "0.5"],
+            &["set:batch_size=1", "set:batch_size=1"],
+            "there is nothing to compare",
+        ),
+        (
+            &["set:batch_size=1", "set:batch_size=2", "--floor", "0.5"],
             "write a percentage from 1 to 99",
         ),
         (&["agent:9.9", "last"], "no run is selected by `agent:9.9`"),
@@ -404,18 +415,22 @@ fn campaign_variants_and_agent_versions_are_selections() {
         .as_str()
         .unwrap()
         .to_owned();
+    let request = json!({
+        "benchmark": "digits", "scenario": "SingleStream", "mode": "PerformanceOnly", "engine": { "kind": "tract" },
+        "loadgen": "native", "length": "full", "delivery": "after",
+    });
     filled
         .store
-        .execute_batch(
+        .execute_batch(&format!(
             "INSERT INTO campaigns VALUES ('night', '', '', 1, 0, 0, 60, NULL, 'running', '2026-11-22T00:00:00Z', NULL, 0);
              INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices)
-             VALUES ('night', 0, '{}', 'small', 'any', 0, '[]'), ('night', 1, '{}', 'large', 'any', 0, '[]');",
-        )
+             VALUES ('night', 0, '{request}', 'small', 'any', 0, '[]'), ('night', 1, '{request}', 'large', 'any', 0, '[]');"
+        ))
         .unwrap();
     for number in 0..14 {
         let (combination, agent) = [(0, "0.1.0"), (1, "0.2.0")][number % 2];
         let effect = 0.9_f64.powi(combination);
-        let run = filled.add("1", LATENCY * effect * (1.0 + NOISE[number / 2]));
+        let run = filled.add(1, LATENCY * effect * (1.0 + NOISE[number / 2]));
         filled.write_evidence(&run, agent);
         let cell = number as i64 + 1;
         filled
@@ -463,13 +478,13 @@ fn a_history_shows_where_it_changed_and_what_changed_with_it() {
     for number in 0..24 {
         let is_new = number >= 14;
         let effect = if is_new { 1.05 } else { 1.0 };
-        let run = filled.add("1", LATENCY * effect * (1.0 + NOISE[number % 7]));
+        let run = filled.add(1, LATENCY * effect * (1.0 + NOISE[number % 7]));
         filled.write_evidence(&run, if is_new { "0.2.0" } else { "0.1.0" });
         if number == 18 {
             assert!(history(&filled, &[]).contains("from 20 runs on"));
         }
     }
-    let printed = history(&filled, &["device:orin-1+set:batch=1"]);
+    let printed = history(&filled, &["device:orin-1+set:batch_size=1"]);
     assert!(printed.contains("digits SingleStream"), "{printed}");
     let change = "orin-1 digits SingleStream, 2026-11-22 00:15:00 UTC: worse (+5.0 %: 1.000 ms to 1.050 ms), run 00000015
   agent: regatta-agent 0.1.0 → regatta-agent 0.2.0

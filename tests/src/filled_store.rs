@@ -101,7 +101,7 @@ impl FilledStore {
     }
 
     /// Adds a run with an engine setting, which ends with a latency of SingleStream.
-    pub fn add(&mut self, batch: &str, latency: f64) -> String {
+    pub fn add(&mut self, batch: u64, latency: f64) -> String {
         self.recorder.add(&self.store, batch, latency)
     }
 

@@ -59,8 +59,8 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
         let text = hostile(number);
         let run = filled.add_changed(LATENCY * (1.0 + number as f64 / 1e3), |draft, outcome| {
             draft["spec"]["round"] = json!(text);
-            draft["spec"]["engine"]["settings"] =
-                json!({ text.as_str(): text, "batch": (number % 2).to_string() });
+            draft["spec"]["engine"] =
+                json!({ "kind": "tensorrt", "settings": { "batch_size": number % 2 + 1, "gpu_engine": text } });
             draft["user_settings"] = json!({ text.as_str(): text });
             for field in ["reasons", "contradictions", "not_judged"] {
                 outcome[field] = json!([text, text]);
@@ -123,7 +123,7 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
         paths.push(format!("/campaign/{}", encoded(words)));
         for path in [
             "/compare?a={}&b={}&since={}&floor={}",
-            "/compare?a=set%3Abatch%3D0&b=set%3Abatch%3D1%2Bset%3A{}%3D",
+            "/compare?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2%2Bset%3A{}%3D",
             "/history?runs={}",
             "/?text={}&label={}",
             "/runs?device={}&benchmark={}",
@@ -138,7 +138,7 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
             paths.push(path.replace("{}", &encoded(words)));
         }
     }
-    paths.push("/compare?a=set%3Abatch%3D0&b=set%3Abatch%3D1".to_owned());
+    paths.push("/compare?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2".to_owned());
     filled
         .store
         .execute(

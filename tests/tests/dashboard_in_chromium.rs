@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const DEVICES: usize = 20;
 
 /// A comparison of the past runs.
-const COMPARE: &str = "/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&benchmark=digits";
+const COMPARE: &str = "/compare?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2&benchmark=digits";
 
 /// A lab with devices, recorded runs and a campaign.
 struct BusyLab {
@@ -203,7 +203,7 @@ fn fill_with_past_runs(lab: &Lab) {
     for number in 0..36 {
         let effect = if number < 22 { 1.0 } else { 1.06 };
         let noise = f64::from(number % 7) * 0.002;
-        filled.add(if number < 22 { "4" } else { "8" }, LATENCY * (effect + noise));
+        filled.add(if number < 22 { 4 } else { 8 }, LATENCY * (effect + noise));
     }
     let record = session_record(&json!({
         "official_summary": "10 of 11 checks passed", "findings": ["Check power: the runs took 3 min"],

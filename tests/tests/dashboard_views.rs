@@ -68,23 +68,23 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     filled.add_pairs(9, 0.03);
     let compared = get_page(
         &url,
-        "/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&benchmark=digits&since=2026-01-01",
+        "/compare?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2&benchmark=digits&since=2026-01-01",
     );
     let text = read_page(&compared.body).text;
     for part in [
         "worse by 3.3 %",
         "1.033",
         "1.026 to 1.033",
-        "A: set:batch=1, 9 runs",
+        "A: set:batch_size=1, 9 runs",
         "digits SingleStream",
         "1 worse",
-        "regatta compare set:batch=1 set:batch=2 --benchmark digits --since 2026-01-01",
+        "regatta compare set:batch_size=1 set:batch_size=2 --benchmark digits --since 2026-01-01",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // The form keeps its values, and the plot has the interval of the only row.
     for part in [
-        "value=\"set:batch=2\"",
+        "value=\"set:batch_size=2\"",
         "<option value=\"digits\" selected>",
         "whisker f-worse",
         "smaller is better",
@@ -98,18 +98,21 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     );
     assert!(compared.body.len() < 40_000, "{}", compared.body.len());
     assert_eq!(
-        read(&url, "/api/v1/comparison?a=set%3Abatch%3D1&b=set%3Abatch%3D2"),
-        printed(&lab, &["compare", "set:batch=1", "set:batch=2"])
+        read(
+            &url,
+            "/api/v1/comparison?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2"
+        ),
+        printed(&lab, &["compare", "set:batch_size=1", "set:batch_size=2"])
     );
     let only = get_page(
         &url,
-        "/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&different=1&floor=50",
+        "/compare?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2&different=1&floor=50",
     )
     .body;
     assert!(only.contains("Nothing is better or worse"), "{only}");
 
     for (query, words) in [
-        ("a=set%3Abatch%3D1", "compare needs at least two selections"),
+        ("a=set%3Abatch_size%3D1", "compare needs at least two selections"),
         ("a=x%3Ay&b=last", "`x` is not a kind of selection"),
         ("a=label%3Anone&b=last", "no device has the label `none`"),
         ("a=last&b=last", "there is nothing to compare"),
@@ -135,8 +138,8 @@ fn comparisons_and_histories_are_those_of_the_commands() {
     let long = format!("/compare?a={}&b=last", "x".repeat(3_000));
     assert!(get_page(&url, &long).body.contains("at most 2000 characters"));
 
-    let first = filled.add("3", LATENCY);
-    let second = filled.add("4", LATENCY * 1.5);
+    let first = filled.add(3, LATENCY);
+    let second = filled.add(4, LATENCY * 1.5);
     let single = get_page(&url, &format!("/compare?a={first}&b={second}"));
     assert!(
         single.body.contains("A ratio of two single runs says nothing")
@@ -173,12 +176,12 @@ fn histories(lab: &Lab, filled: &mut FilledStore, url: &str) {
         let is_new = number >= 15;
         let effect = if is_new { 1.05 } else { 1.0 };
         let noise = f64::from(number % 5) * 0.001;
-        filled.add(if is_new { "2" } else { "1" }, LATENCY * (effect + noise));
+        filled.add(if is_new { 2 } else { 1 }, LATENCY * (effect + noise));
     }
     let page = get_page(url, "/history?scenario=SingleStream");
     let text = read_page(&page.body).text;
     for part in [
-        "setting batch: 1 → 2",
+        "setting batch_size: 1 → 2",
         "after change 1",
         "change 1",
         "worse +5.0 %",

@@ -94,7 +94,7 @@ pub(super) fn optional<'de, D: Deserializer<'de>>(
 /// Deserialises a list of states.
 ///
 /// # Errors
-/// As [`optional`].
+/// Returns the deserializer's error for anything else.
 pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestedState>, D::Error> {
     let inputs = Vec::<StateInput>::deserialize(deserializer)?;
     Ok(inputs.into_iter().map(|input| input.0).collect())

@@ -190,7 +190,7 @@ impl<'a> KnownRequest<'a> {
     /// Returns the draft for a device, with its samples' form and its assets.
     ///
     /// # Errors
-    /// As [`draft`](Self::draft), and when devices cannot get the files.
+    /// Returns [`ResolveError`] when the device cannot execute the request, the request contradicts itself, or devices cannot get the files.
     pub fn draft_with_files(
         &self,
         device: &DeviceRow,

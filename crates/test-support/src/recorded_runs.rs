@@ -32,15 +32,15 @@ impl RunRecorder {
     pub fn add_pairs(&mut self, store: &Connection, pairs: usize, effect: f64) {
         for number in 0..pairs {
             let noise = |place: usize| NOISE[(2 * number + place) % NOISE.len()];
-            self.add(store, "1", LATENCY * (1.0 + noise(0)));
-            self.add(store, "2", LATENCY * (1.0 + effect + noise(1)));
+            self.add(store, 1, LATENCY * (1.0 + noise(0)));
+            self.add(store, 2, LATENCY * (1.0 + effect + noise(1)));
         }
     }
 
     /// Records a run with an engine setting and this latency in nanoseconds. Returns its id.
-    pub fn add(&mut self, store: &Connection, batch: &str, latency: f64) -> String {
+    pub fn add(&mut self, store: &Connection, batch: u64, latency: f64) -> String {
         self.add_changed(store, latency, |draft, _| {
-            draft["spec"]["engine"]["settings"] = json!({ "batch": batch });
+            draft["spec"]["engine"]["settings"] = json!({ "batch_size": batch });
         })
     }
 

@@ -56,7 +56,7 @@ fn reader(lab: &Lab, url: &str, own: u8, name: &str) -> PageReader {
 
 /// A comparison that nobody has requested yet.
 fn comparison(number: u32) -> String {
-    format!("/compare?a=set%3Abatch%3D1&b=set%3Abatch%3D2&floor=1.{number:06}")
+    format!("/compare?a=set%3Abatch_size%3D1&b=set%3Abatch_size%3D2&floor=1.{number:06}")
 }
 
 #[test]
