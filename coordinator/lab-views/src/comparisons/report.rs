@@ -65,7 +65,7 @@ pub struct ComparisonRow {
     pub is_floor_measured: bool,
     /// The origin of the floor.
     pub floor_origin: FloorOrigin,
-    /// `better`, `worse`, `same` or `cannot tell`.
+    /// `better`, `worse`, `same` or `undecided`.
     pub verdict: &'static str,
     /// The number of further pairs that would decide, or are needed at least.
     pub more_pairs: Option<usize>,
