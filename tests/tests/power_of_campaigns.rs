@@ -34,7 +34,9 @@ fn session_cell(lab: &Lab, name: &str) -> Value {
             .output();
         serde_json::from_slice::<Value>(&output.expect("regatta starts").stdout).expect("JSON")
     };
-    eventually("the campaign to end", 200, || report()["state"] == "ended");
+    eventually("the campaign to end", 200, || {
+        matches!(report()["state"].as_str(), Some("ended" | "aborted"))
+    });
     let report = report();
     let mut cells = report["report"].as_array().expect("cells").iter();
     let cell = cells.find(|cell| cell["mode"] == "power session");
