@@ -120,7 +120,7 @@ fn plans_that_cannot_run_are_refused_with_line_reason_and_remedy() {
         (format!("{head}{CELLS}{all}repeat = 0\n"), "line 8: `repeat` is 0"),
         (
             format!("{head}{CELLS}{all}repeat = 1000000000000\n"),
-            "the campaign has 1000000000000 cells; 100000 are the most",
+            "the campaign to 1000000000000 cells; the maximum is 100000",
         ),
         (
             format!("{head}{CELLS}{all}settings = [{{ name = \"a\" }},\n{{ name = \"a\" }}]\n"),

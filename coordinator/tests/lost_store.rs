@@ -66,7 +66,7 @@ fn a_lost_store_is_reported_and_rebuilt_from_the_records() {
             let (code, printed) = code_and_text(&coordinator.output(words));
             assert_eq!(code, Some(3), "{words:?}: {printed}");
             assert!(
-                printed.contains("1 recorded runs that it does not know")
+                printed.contains("1 recorded runs that are not in it")
                     && printed.contains("regatta runs rebuild"),
                 "{words:?}: {printed}"
             );

@@ -277,7 +277,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
                 ..Likeness::default()
             },
             &[],
-            &["this board is riscv64, and the packages at hand are for"],
+            &["this board is riscv64, and the available packages are for"],
         ),
         (
             Likeness {

@@ -93,7 +93,10 @@ const CASES: [Case; 11] = [
         name: LONG,
         options: &["--fault", "stall=ranging:1"],
         code: 3,
-        expected: &["while ranging: the workload runs", "no sample for 45 s"],
+        expected: &[
+            "while ranging: the workload runs",
+            "no sample from the meter for 45 s",
+        ],
     },
     Case {
         name: "a range that the meter does not have",

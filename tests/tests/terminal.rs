@@ -160,7 +160,7 @@ fn sudo_gets_its_password() {
 
     let mut terminal = deploy(&deploy_lab, &sshd, &by_key);
     answer(&mut terminal, "sudo password of", "");
-    terminal.wait_for("sudo on the board requires a password: none was given");
+    terminal.wait_for("sudo on the board requires a password: none was entered");
     assert_eq!(terminal.end().code(), Some(3));
 
     // Without sudo rights, the agent is installed for the user alone, and the command says so.

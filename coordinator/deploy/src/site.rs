@@ -109,7 +109,7 @@ impl Site<'_> {
         }
         let mut root = None;
         let mut refusal =
-            "no password: run this in a terminal to be prompted, or use --password-stdin".to_owned();
+            "none was entered: run this in a terminal to be prompted, or use --password-stdin".to_owned();
         let answer = retry_password(password, |password| {
             let by_sudo = Root::SudoWith(password);
             let output = try_sudo(&by_sudo, board, survey)?;

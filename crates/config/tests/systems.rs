@@ -236,7 +236,7 @@ fn invalid_systems_files_are_refused_with_line() {
         ),
         (
             format!("{MIN}{run}{run}"),
-            "line 8: resnet50 Offline MaxP: is in the file a second time",
+            "line 8: resnet50 Offline MaxP: duplicate entry",
         ),
         (format!("{MIN}{run}clocks = true"), "line 8, column 1"),
         (

@@ -91,7 +91,7 @@ fn findings_name_their_line() {
             "0.0.0.0 4950",
             "0.0.0.0 8888",
             ConfSeverity::Error,
-            "both want port 8888",
+            "both use port 8888",
         ),
         (
             "[ptd]",

@@ -222,7 +222,7 @@ fn results_that_may_not_be_inferred_are_named() {
     let output = reason("datacenter", "resnet50", &["SingleStream"], &nothing);
     assert!(output.contains("only results of edge systems"), "{output}");
     let output = reason("edge", "resnet50", &["Offline"], &nothing);
-    assert!(output.contains("may stand for SingleStream"), "{output}");
+    assert!(output.contains("may be used for SingleStream"), "{output}");
     let output = reason("edge", "llama3.1-8b-edge", &["SingleStream"], &nothing);
     assert!(output.contains("counted otherwise"), "{output}");
     let few = |model: &Path| {

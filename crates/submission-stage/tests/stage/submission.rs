@@ -262,7 +262,7 @@ fn unknown_description_fields_are_noted() {
     let staged = fixture
         .stage(Division::Closed, Kind::Submission, &answers, &fixture.all_runs())
         .unwrap();
-    let reported = |note: &&String| note.contains("system Orin: v6.1 knows no field coolness");
+    let reported = |note: &&String| note.contains("system Orin: v6.1 has no field coolness");
     assert!(
         staged.notes.iter().any(|note| reported(&note)),
         "{:?}",
