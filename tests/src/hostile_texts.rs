@@ -62,14 +62,15 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
             draft["spec"]["engine"] =
                 json!({ "kind": "tensorrt", "settings": { "batch_size": number % 2 + 1, "gpu_engine": text } });
             draft["user_settings"] = json!({ text.as_str(): text });
-            for field in ["reasons", "contradictions", "not_judged"] {
+            for field in ["contradictions", "not_judged"] {
                 outcome[field] = json!([text, text]);
             }
-            outcome["judged"]["name"] = json!(text);
-            outcome["valid"] = json!(number != 0);
+            outcome["judgement"]["reasons"] = json!([text, text]);
+            outcome["judgement"]["figure"]["name"] = json!(text);
+            outcome["judgement"]["valid"] = json!(number != 0);
             if number == 1 {
-                outcome["not_a_measurement"] = json!([text]);
-                outcome["judged"]["unit"] = json!(text);
+                outcome["judgement"]["not_a_measurement"] = json!([text]);
+                outcome["judgement"]["figure"]["unit"] = json!(text);
             }
         });
         filled

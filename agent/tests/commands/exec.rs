@@ -182,7 +182,7 @@ fn a_spec_with_a_setting_that_its_engine_does_not_accept_is_refused_when_it_is_r
         (r#"{"batch_sise":8}"#, "hint: did you mean `batch_size`?"),
         (
             r#"{"batch_size":"8"}"#,
-            "invalid type: string \"8\", expected a whole number from 1 to",
+            "invalid type: string \"8\", expected an integer from 1 to",
         ),
     ] {
         let fixture = Fixture::new();

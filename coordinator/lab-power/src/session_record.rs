@@ -158,7 +158,7 @@ pub fn read_session_record(directory: &Path) -> Result<Option<PowerSessionRecord
 /// Records the verdict on a session whose files were fetched after its end.
 ///
 /// # Errors
-/// As [`write_session_record`].
+/// Returns an error when the record cannot be written.
 pub fn record_late_transfer(
     mut record: PowerSessionRecord,
     directory: &Path,

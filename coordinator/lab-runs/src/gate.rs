@@ -125,7 +125,7 @@ pub struct GateSize {
 
 /// The error for text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a size; hint: write a whole number above 0 with its unit, such as 512MiB or 2GiB")]
+#[error("`{0}` is not a size; hint: write an integer above 0 with its unit, such as 512MiB or 2GiB")]
 pub struct InvalidSize(String);
 
 impl FromStr for GateSize {

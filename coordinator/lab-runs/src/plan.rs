@@ -135,10 +135,10 @@ mod tests {
             ("stream = 'later'", "expected `after` or `live`"),
             ("task = 'build'", "unknown variant `build`"),
             ("set = { batch_sise = 8 }", "did you mean `batch_size`?"),
-            ("set = { batch_size = 0 }", "must be a whole number from 1"),
+            ("set = { batch_size = 0 }", "must be an integer from 1"),
             (
                 "set = { batch_size = '8' }",
-                "batch_size is `\"8\"`, but must be a whole number",
+                "batch_size is `\"8\"`, but must be an integer",
             ),
             (
                 "state = 'fast'",

@@ -327,7 +327,7 @@ fn the_documents_example_is_in_the_code() {
         ),
         (
             between("its use is `", "`"),
-            "crates/harness/src/tensorrt_request.rs",
+            "crates/engines/src/tensorrt/settings.rs",
         ),
     ] {
         assert!(

@@ -204,7 +204,7 @@ mod tests {
                 "{timing:?}"
             );
             assert!(
-                timing.refused[1].contains("no real-time priority: Invalid argument"),
+                timing.refused[1].contains("did not get a real-time priority: Invalid argument"),
                 "{timing:?}"
             );
             drop(thread);

@@ -116,7 +116,7 @@ fn a_sound_submission_has_nothing_red_on_its_page() {
         };
         assert_is_a_page(&answer);
         let text = answer["text"].as_str().unwrap();
-        assert!(text.contains("1 of 1 results in order · no errors"), "{text}");
+        assert!(text.contains("1 of 1 results pass · no errors"), "{text}");
         assert!(text.contains("There are none."), "{text}");
     }
 }

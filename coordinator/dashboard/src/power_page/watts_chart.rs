@@ -235,7 +235,7 @@ mod tests {
         assert!(
             render(&[part("ranging", 0, 0, None)])
                 .into_string()
-                .contains("No samples")
+                .contains("no samples")
         );
     }
 }

@@ -125,7 +125,7 @@ fn failure(error: PlanError, again: impl Fn(&str) -> String) -> Failure {
         PlanError::NoAccuracyRun { .. } => Failure::usage(error).hint(again("AccuracyOnly")),
         PlanError::NotInRound { .. } => Failure::usage(error),
         PlanError::Altered { .. } => Failure::from(error).hint(
-            "audits come before truncation: put the delivered log back, or repeat the accuracy run; truncate a \
+            "run audits before truncating: put the delivered log back, or repeat the accuracy run; truncate a \
              staged tree, never a run",
         ),
         PlanError::Removed(_)
