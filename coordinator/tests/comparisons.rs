@@ -236,7 +236,7 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
     let both = |draft: &mut Value| draft["spec"]["engine"]["settings"] = json!({ "batch_size": 2 });
     filled.add_changed(LATENCY, |draft, outcome| {
         both(draft);
-        outcome["judgement"]["valid"] = json!(false);
+        outcome["valid"] = json!(false);
     });
     filled.add_changed(LATENCY, |draft, _| {
         both(draft);
@@ -248,11 +248,11 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
     });
     filled.add_changed(LATENCY, |draft, outcome| {
         both(draft);
-        outcome["judgement"]["not_a_measurement"] = json!(["the state was not reached"]);
+        outcome["not_a_measurement"] = json!(["the state was not reached"]);
     });
     filled.add_changed(LATENCY, |draft, outcome| {
         both(draft);
-        outcome["judgement"]["figure"] = Value::Null;
+        outcome["figure"] = Value::Null;
     });
     filled.add_changed(LATENCY, |draft, outcome| {
         both(draft);

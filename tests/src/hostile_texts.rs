@@ -65,12 +65,12 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
             for field in ["contradictions", "not_judged"] {
                 outcome[field] = json!([text, text]);
             }
-            outcome["judgement"]["reasons"] = json!([text, text]);
-            outcome["judgement"]["figure"]["name"] = json!(text);
-            outcome["judgement"]["valid"] = json!(number != 0);
+            outcome["reasons"] = json!([text, text]);
+            outcome["figure"]["name"] = json!(text);
+            outcome["valid"] = json!(number != 0);
             if number == 1 {
-                outcome["judgement"]["not_a_measurement"] = json!([text]);
-                outcome["judgement"]["figure"]["unit"] = json!(text);
+                outcome["not_a_measurement"] = json!([text]);
+                outcome["figure"]["unit"] = json!(text);
             }
         });
         filled

@@ -80,7 +80,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
 
     // Impossible values are refused before anything is requested.
     for (state, printed) in [
-        ("fast", "known are MaxP, MaxQ, as-is"),
+        ("fast", "possible values: MaxP, MaxQ, as-is"),
         ("MaxQ", "no MaxQ clocks are published for digits Offline"),
     ] {
         let mut command = lab.regatta();

@@ -82,6 +82,7 @@ pub fn is_same_setting(pattern: &str, full_key: &str) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Verdict and figures. The record has them, too.
+    #[serde(flatten)]
     pub judgement: Judgement,
     /// Accuracy, if the run logged answers.
     pub accuracy: Option<AccuracyResult>,

@@ -60,12 +60,9 @@ impl RunRecorder {
         let judged =
             json!({ "name": "Early stopping 90.0th percentile estimate", "value": latency, "unit": "ns" });
         let mut outcome = json!({
-            "judgement": {
-                "valid": true, "reasons": [], "metric": null, "figure": judged, "samples": 10, "rates": {},
-                "timing": { "started": started, "synchronised": true, "duration_ns": 600_000_000_000_u64 },
-                "not_a_measurement": [],
-            },
-            "accuracy": null, "bytes": 10, "complete": true, "signed": true, "forgettable": true,
+            "valid": true, "reasons": [], "metric": null, "figure": judged, "accuracy": null, "samples": 10, "bytes": 10,
+            "complete": true, "signed": true, "not_a_measurement": [], "forgettable": true, "rates": {},
+            "timing": { "started": started, "synchronised": true, "duration_ns": 600_000_000_000_u64 },
         });
         change(&mut draft, &mut outcome);
         let spec = &draft["spec"];

@@ -35,8 +35,8 @@ const COLUMNS: [(&str, &str); 23] = [
     ("reason", "/reason"),
     ("started", "/started"),
     ("duration_seconds", "/duration_seconds"),
-    ("judged", "/judged/value"),
-    ("judged_unit", "/judged/unit"),
+    ("figure", "/figure/value"),
+    ("figure_unit", "/figure/unit"),
     ("markers", "/markers"),
 ];
 

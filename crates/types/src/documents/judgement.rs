@@ -9,7 +9,6 @@ pub struct Judgement {
     /// LoadGen's verdict, if it gave one.
     pub valid: Option<bool>,
     /// LoadGen's reasons for INVALID.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
     /// LoadGen's metric, if the summary has one.
     pub metric: Option<Metric>,
@@ -22,7 +21,6 @@ pub struct Judgement {
     /// The time and duration of LoadGen's run.
     pub timing: Option<RunTiming>,
     /// The reasons why this is not a valid measurement. Empty for a valid one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_a_measurement: Vec<String>,
 }
 
