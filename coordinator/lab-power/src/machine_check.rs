@@ -209,13 +209,16 @@ impl MachineCheck<'_> {
     fn port(&self, subject: &str, port: u16, option: &str) -> PreflightLine {
         match self.probe.ports_in_use.contains(&port) {
             false => self.passed(subject, format!("{port} is free")),
-            true => self.failed(
-                subject,
-                format!("{port} is in use"),
-                format!(
-                    "wait if a session uses it; else end the program that `ss -tlnp` shows, or give the meter another {option}"
-                ),
-            ),
+            // The official server of a session that ended with its coordinator takes a moment to end.
+            true => self
+                .failed(
+                    subject,
+                    format!("{port} is in use"),
+                    format!(
+                        "wait if a session uses it; else end the program that `ss -tlnp` shows, or give the meter another {option}"
+                    ),
+                )
+                .transient(),
         }
     }
 }

@@ -52,6 +52,11 @@ impl PreflightResult {
     pub fn passed(&self) -> bool {
         self.lines.iter().all(|line| line.passed)
     }
+
+    /// Returns whether checks failed, and each failure may end by itself within seconds.
+    pub fn may_pass_soon(&self) -> bool {
+        !self.passed() && self.lines.iter().all(|line| line.passed || line.is_transient)
+    }
 }
 
 /// Checks whether the official client can run on a device, apart from any session.

@@ -13,6 +13,9 @@ pub struct PreflightLine {
     pub found: String,
     /// The hint about the fix.
     pub hint: Option<String>,
+    /// Whether a failure may end by itself within seconds.
+    #[serde(skip)]
+    pub is_transient: bool,
 }
 
 impl PreflightLine {
@@ -23,6 +26,7 @@ impl PreflightLine {
             passed: true,
             found: found.into(),
             hint: None,
+            is_transient: false,
         }
     }
 
@@ -32,6 +36,14 @@ impl PreflightLine {
             passed: false,
             hint: Some(hint.into()),
             ..Self::passed(subject, found)
+        }
+    }
+
+    /// Returns the line of a failure that may end by itself.
+    pub fn transient(self) -> Self {
+        Self {
+            is_transient: true,
+            ..self
         }
     }
 }

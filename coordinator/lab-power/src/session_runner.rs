@@ -9,6 +9,8 @@ use std::{
     cell::{Cell, RefCell},
     fs,
     path::PathBuf,
+    thread,
+    time::{Duration, Instant},
 };
 
 use regatta_config::round::PowerRules;
@@ -23,6 +25,7 @@ use super::{
     machine::{Machine, Programs},
     meter_conf::server_conf,
     meter_lease::MeterLease,
+    preflight::PreflightResult,
     run_workload::{RunOrder, RunWorkload},
     session_check::run_length,
     session_error::PowerSessionError,
@@ -34,6 +37,11 @@ use super::{
 use regatta_lab_store::{
     MeterRow, NewPowerSession, PowerSessionChange, RunDraft, Store, workspace::Workspace,
 };
+
+/// The longest time for failures that may end by themselves, such as a port of a session whose programs are ending.
+const MAX_TRANSIENT_TIME: Duration = Duration::from_secs(20);
+/// The pause before the checks are repeated.
+const TRANSIENT_PAUSE: Duration = Duration::from_secs(1);
 
 /// A session to make.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +98,23 @@ impl<'a> PowerSessionRunner<'a> {
         self.machines = machines;
     }
 
+    /// Checks whether a session can succeed, again while all that fails may end by itself.
+    fn lasting_preflight(
+        &self,
+        job: &PowerSessionJob<'_>,
+        cancel: &Cancel,
+    ) -> Result<PreflightResult, PowerSessionError> {
+        let begun = Instant::now();
+        loop {
+            let preflight = self.preflight(job.draft, Some(job.session))?;
+            let is_final = !preflight.may_pass_soon() || begun.elapsed() > MAX_TRANSIENT_TIME;
+            if is_final || cancel.requested().is_some() {
+                return Ok(preflight);
+            }
+            thread::sleep(TRANSIENT_PAUSE);
+        }
+    }
+
     /// Makes one session. One that began and failed is recorded with its failure, and its record is returned.
     ///
     /// # Errors
@@ -110,7 +135,7 @@ impl<'a> PowerSessionRunner<'a> {
         }
         self.wait_for_earlier_sessions(device, cancel)?;
         self.remove_left_over();
-        let preflight = self.preflight(job.draft, Some(job.session))?;
+        let preflight = self.lasting_preflight(job, cancel)?;
         progress.report(&SessionNews::Preflight(&preflight));
         let boot_id = match &preflight.boot_id {
             Some(boot_id) if preflight.passed() => boot_id.clone(),
