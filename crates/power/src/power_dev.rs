@@ -214,6 +214,6 @@ mod tests {
     fn another_directory_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = PowerDev::open(directory.path()).unwrap_err();
-        assert!(error.to_string().contains("no copy of power-dev"), "{error}");
+        assert!(error.to_string().contains("not a copy of power-dev"), "{error}");
     }
 }

@@ -138,7 +138,7 @@ mod tests {
             (&b"-1\r\n"[..], "received `-1` instead of a file"),
             (b"99999999999999999999999\r\n", "instead of a file"),
             (b"9223372036854775807\r\n", "larger than"),
-            (b"Error: exception\r\n", "came `Error: exception`"),
+            (b"Error: exception\r\n", "received `Error: exception`"),
             (b"5\r\nab", "interrupted"),
         ] {
             let (mut connection, mut peer) = pair();

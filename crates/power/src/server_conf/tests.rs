@@ -79,7 +79,7 @@ fn findings_name_their_line() {
             "0.0.0.0 4950",
             "localhost 4950",
             ConfSeverity::Error,
-            "no address and port",
+            "not an address and port",
         ),
         (
             "0.0.0.0 4950",
@@ -140,13 +140,13 @@ fn findings_name_their_line() {
             "deviceType: 49",
             "deviceType: 49\nDEVICETYPE: 49",
             ConfSeverity::Error,
-            "twice",
+            "duplicate",
         ),
         (
             "interfaceFlag: ",
             "interfaceFlag: usb",
             ConfSeverity::Warning,
-            "no interface",
+            "not an interface",
         ),
         (
             "[analyzer1]",

@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(parsed.value, json!({ "a": 3, "b": { "c": 2 } }));
         let repeated = parsed.repeated.unwrap();
         assert!(
-            repeated.contains("`a` is given twice, again at line 3"),
+            repeated.contains("duplicate key `a`, again at line 3"),
             "{repeated}"
         );
     }
