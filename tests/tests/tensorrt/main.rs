@@ -155,7 +155,7 @@ fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
         "{spec}"
     );
     let spec: Value = serde_json::from_str(&spec).expect("JSON");
-    assert_eq!(spec["engine"]["settings"]["gpu_batch_size"], "4096", "{spec:#}");
+    assert_eq!(spec["engine"]["settings"]["gpu_batch_size"], 4096, "{spec:#}");
 }
 
 #[test]
