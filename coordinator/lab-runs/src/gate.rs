@@ -60,7 +60,7 @@ impl GateInput {
     /// Returns the complete gate.
     ///
     /// # Errors
-    /// Returns [`GateError`] for a gate without a condition, and for a wait that is too long.
+    /// Returns an error for a gate without a condition, and for a wait that is too long.
     pub fn gate(&self) -> Result<GateSpec, GateError> {
         let wait_s = match self.wait {
             None => DEFAULT_WAIT_S,
