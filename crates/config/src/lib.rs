@@ -9,5 +9,3 @@ mod packed;
 pub mod procedures;
 pub mod round;
 pub mod system;
-
-pub use regatta_types::engine_settings;

@@ -2,15 +2,13 @@
 
 use std::{fmt, path::Path};
 
-use regatta_config::{
-    boards,
-    engine_settings::{SimUnit, SimUnits},
-};
+use regatta_config::boards;
 use regatta_fsutil::regular_file;
 use regatta_schedule::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,
 };
+use regatta_types::engine_settings::{SimUnit, SimUnits};
 
 /// The modelled accelerator.
 #[derive(Debug, Clone, PartialEq)]
