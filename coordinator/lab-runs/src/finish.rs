@@ -27,7 +27,8 @@ use super::{
     spec_file::read_spec,
 };
 use regatta_lab_store::{
-    self as store, RunOutcome, RunRow, Store, change_notifier::ChangeNotifier, workspace::Workspace,
+    self as store, DeviceRow, RunOutcome, RunRow, Store, change_notifier::ChangeNotifier,
+    workspace::Workspace,
 };
 
 /// The interval for polling the store without a notification.
@@ -62,6 +63,30 @@ pub fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<
 /// Returns whether a run was given up for this reason because its judging ended the process.
 pub(super) fn is_set_aside(reason: &str) -> bool {
     reason == end_reason::JUDGING_ENDED
+}
+
+/// Returns the record of a run of which nothing but its row is known.
+fn unjudged_record(run: &RunRow, device: Option<DeviceRow>) -> Record {
+    Record {
+        schema: Record::SCHEMA,
+        run: run.id,
+        device: run.device.clone(),
+        device_name: device.map_or_else(String::new, |device| device.name),
+        coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
+        written: store::now(),
+        spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
+        evidence_sha256: None,
+        evidence_signature_valid: None,
+        started: run.started.clone(),
+        state: run.state.clone(),
+        delivery: DeliveryProof::default(),
+        accuracy: None,
+        judgement: None,
+        not_judged: Vec::new(),
+        contradictions: Vec::new(),
+        window: None,
+        audit: None,
+    }
 }
 
 struct Finisher {
@@ -171,28 +196,12 @@ impl Finisher {
         let streams = self.store.streams(run.id)?;
         let device = self.store.device(&run.device)?;
         let record = Record {
-            schema: Record::SCHEMA,
-            run: run.id,
-            device: run.device.clone(),
-            device_name: device.map_or_else(String::new, |device| device.name),
-            coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
-            written: store::now(),
-            started: run.started.clone(),
-            spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
-            evidence_sha256: None,
-            evidence_signature_valid: None,
-            state: run.state.clone(),
             delivery: DeliveryProof {
-                complete: false,
                 bytes: streams.iter().map(|stream| stream.committed).sum(),
-                streams: Vec::new(),
+                ..DeliveryProof::default()
             },
-            judgement: None,
-            accuracy: None,
             not_judged: vec![reason.to_owned()],
-            contradictions: Vec::new(),
-            window: None,
-            audit: None,
+            ..unjudged_record(run, device)
         };
         Ok(PendingRecord {
             run,
@@ -252,14 +261,6 @@ impl Finisher {
         let audit = spec.audit.as_ref();
         let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, state.phase, &spec, of));
         let record = Record {
-            schema: Record::SCHEMA,
-            run: run.id,
-            device: run.device.clone(),
-            device_name: device.map_or_else(String::new, |device| device.name),
-            coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
-            written: store::now(),
-            started: run.started.clone(),
-            spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
             evidence_sha256: proven.evidence_sha256.clone(),
             evidence_signature_valid: proven.signature_valid,
             state,
@@ -270,6 +271,7 @@ impl Finisher {
             contradictions: proven.contradictions.clone(),
             window,
             audit,
+            ..unjudged_record(run, device)
         };
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
         let outcome = outcome(&spec, &record, &proven, nothing_to_miss);
