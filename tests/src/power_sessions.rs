@@ -140,9 +140,9 @@ pub fn seconds_of_day(stamp: &str) -> Option<f64> {
     Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
 }
 
-/// Python reads this when it starts: the wall clock is off by the seconds in a file, and other clocks are not. A disk has as many MiB as
-/// another file says. With `SETTLE`, the official waits of 10 s take so many seconds. libfaketime makes Python's sleeps fail, so Python itself
-/// changes them.
+/// Python reads this when it starts. The wall clock is off by the number of seconds in one file, and other clocks are unchanged. Every disk has
+/// the number of free MiB in another file. With `SETTLE`, the official waits of 10 s are shortened to that number of seconds. Python itself
+/// changes these values, because its sleeps fail under libfaketime.
 const CHANGED_SYSTEM: &str = "\
 import os, shutil, time
 real, sleep = time.time, time.sleep
@@ -165,7 +165,8 @@ if 'SETTLE' in os.environ:
     time.sleep = lambda seconds: sleep(float(os.environ['SETTLE']) if seconds == 10 else seconds)
 ";
 
-/// Writes `python` into a directory, whose clock [`set_python_clock`] steps and whose disk [`set_python_free_space`] fills. With `settle`, the official waits of 10 s take so many seconds.
+/// Writes a `python` into a directory. [`set_python_clock`] steps its clock, and [`set_python_free_space`] changes the free space that it sees.
+/// With `settle`, the official waits of 10 s are shortened to that number of seconds.
 ///
 /// # Panics
 /// Panics when a file cannot be written.
