@@ -22,7 +22,7 @@ lld=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bi
 export "CARGO_TARGET_${name}_RUSTFLAGS=$flags -C link-arg=-fuse-ld=lld -C link-arg=-B$lld -C link-arg=-Wl,--icf=all"
 cargo build --profile board --locked --target "$target" --package regatta-agent --no-default-features "$@" >&2 ||
     could_not "cargo could not build the agent for $target; where the target is missing, 'rustup target add $target' brings it"
-cargo build --profile board --locked --target "$target" --package regatta-state --quiet >&2 || could_not "cargo could not build the helper for $target"
+cargo build --profile board --locked --target "$target" --package regatta-device-state --quiet >&2 || could_not "cargo could not build the helper for $target"
 agent=${CARGO_TARGET_DIR:-$PWD/target}/$target/board/regatta-agent
 "$here/check-symbols.sh" "$agent" "$(dirname "$agent")/regatta-state" >&2
 cargo build --workspace --locked --quiet --example command_line_documents >&2 || could_not "cargo could not build the writer of man pages"

@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
 done
 out=$(realpath -m "${out:-regatta-tests-$architecture.tar.gz}")
 [ ${#packages[@]} -gt 0 ] ||
-    packages=(regatta-agent regatta-engines regatta-harness regatta-cuda regatta-loadgen regatta-mllog regatta-conf regatta-config regatta-types regatta-schedule regatta-state regatta-tensorrt regatta-wire)
+    packages=(regatta-agent regatta-engines regatta-harness regatta-cuda regatta-loadgen regatta-mllog regatta-loadgen-conf regatta-catalogue regatta-types regatta-unit-sharing regatta-device-state regatta-tensorrt regatta-wire)
 . "$here/environment.sh"
 
 place=/var/tmp/regatta-tests

@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use regatta_config::{known, system::SystemRequest};
+use regatta_catalogue::{known, system::SystemRequest};
 use regatta_fsutil::regular_file;
 use regatta_harness::IssueLog;
 use regatta_loadgen::request::{ConfText, RunRequest};

@@ -6,8 +6,8 @@ mod build_command;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regatta_output::LogOptions;
 use regatta_tensorrt::{ElementType, InputShape};
+use regatta_terminal::LogOptions;
 use regatta_types::{
     Mode, Scenario,
     documents::{EngineKind, LoadgenChoice, PowerSetting, TUNING_TIME},

@@ -230,7 +230,7 @@ impl AgentConfig {
             deliver_first: Duration::from_millis(file.deliver_first_ms),
             min_free_bytes: file.min_free_mib.saturating_mul(1 << 20),
             abort_grace: Duration::from_millis(file.abort_grace_ms),
-            state_socket: place(file.state_socket, regatta_state::client::SOCKET_PATH),
+            state_socket: place(file.state_socket, regatta_device_state::client::SOCKET_PATH),
             system_root: place(file.system_root, "/"),
             wall_meter: file.wall_meter.map(|file| absolute(&base.join(file))),
         })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use regatta_config::catalogue::CatalogueError;
+use regatta_catalogue::catalogue::CatalogueError;
 use regatta_text::ErrorChain;
 
 /// Success.

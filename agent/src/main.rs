@@ -18,6 +18,6 @@ fn main() -> ExitCode {
 fn report(failure: &Failure) -> u8 {
     let text = format!("regatta-agent: {failure}");
     // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "{}", regatta_output::fit(&text, &io::stderr()));
+    let _ = writeln!(io::stderr(), "{}", regatta_terminal::fit(&text, &io::stderr()));
     failure.code()
 }

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             let text = failure.to_string();
             // The message is lost when standard error is closed.
-            let _ = writeln!(io::stderr(), "{}", regatta_output::fit(&text, &io::stderr()));
+            let _ = writeln!(io::stderr(), "{}", regatta_terminal::fit(&text, &io::stderr()));
             ExitCode::from(failure.code())
         }
     }

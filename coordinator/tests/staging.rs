@@ -9,7 +9,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_test_requirements::{official_tools, program};
 use regatta_test_support::staging::{self, StagingFixture};
 use serde_json::Value;

@@ -11,7 +11,7 @@ use std::{
     process::{Command, Output},
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_test_requirements::program;
 use regatta_test_support::{published_results, synthetic_endpoints, synthetic_submission, tree};
 use tempfile::TempDir;

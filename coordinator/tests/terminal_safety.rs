@@ -11,7 +11,7 @@ use std::{
     process::{Command, Output},
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_test_support::synthetic_submission;
 use regatta_text::escape_lines;
 use regatta_types::documents::{

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, anyhow};
 use regatta_engines::Description;
-use regatta_schedule::board_model::BoardModel;
 use regatta_types::{EngineKind, Scenario, engine_settings::EngineSettings};
+use regatta_unit_sharing::board_model::BoardModel;
 
 use crate::exit::Failure;
 

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context as _, anyhow};
-use regatta_config::catalogue::{BenchmarkCatalogue, CatalogueError};
+use regatta_catalogue::catalogue::{BenchmarkCatalogue, CatalogueError};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{
     benchmark::{Accuracy, Benchmark, Dataset, DetectionClasses, Dtype, Metric, Model, Response},

@@ -8,7 +8,7 @@ use std::{
 
 use regatta_engines::Description;
 use regatta_loadgen::outcome::{Outcome, Performance};
-use regatta_output::fit;
+use regatta_terminal::fit;
 use regatta_text::{EscapedText, escape_json, figure};
 use regatta_types::{
     Scenario,

@@ -1,16 +1,16 @@
 //! The values that `bench` takes from a system's file. Settings of the command line and values of the conf files take
-//! precedence. `regatta_config::system` selects the file.
+//! precedence. `regatta_catalogue::system` selects the file.
 
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use regatta_board::FactsReader;
-use regatta_conf::Conf;
-use regatta_config::{
+use regatta_catalogue::{
     catalogue::SystemCatalogue,
     system::{SystemRequest, SystemValues},
 };
 use regatta_loadgen::request::ConfText;
+use regatta_loadgen_conf::Conf;
 use regatta_types::documents::DeviceFacts;
 
 use crate::{exit::Failure, gpus};

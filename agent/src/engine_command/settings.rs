@@ -1,7 +1,7 @@
 //! The flags of `engine build`, converted to build settings and checked.
 
 use anyhow::Context as _;
-use regatta_config::catalogue::BenchmarkCatalogue;
+use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_output::fit;
+use regatta_terminal::fit;
 use regatta_text::escape_lines;
 use regatta_wire::enrollment::{EnrollPurpose, EnrollmentToken};
 

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, fs, io, path::Path};
 
-use regatta_config::system::System;
+use regatta_catalogue::system::System;
 use regatta_text::significant;
 use regatta_types::{
     Scenario,

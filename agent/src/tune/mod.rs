@@ -22,7 +22,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_board::FactsReader;
-use regatta_config::system::SystemRequest;
+use regatta_catalogue::system::SystemRequest;
 use regatta_engines::{sim::SimModel, tensorrt::engine_cache};
 use regatta_fsutil::{own_program::own_program, regular_file};
 use regatta_text::{EscapedText, significant};

@@ -196,7 +196,9 @@ impl SearchedSetting {
         }
         let numbers = match rule.values {
             SearchValues::Words(words) => return Some(Self::words(setting, words)),
-            SearchValues::Doublings(most) => regatta_schedule::unit_profiler::doublings(machine.number(most)),
+            SearchValues::Doublings(most) => {
+                regatta_unit_sharing::unit_profiler::doublings(machine.number(most))
+            }
             SearchValues::UpTo(most) => (0..=machine.number(most)).collect(),
             SearchValues::Numbers(numbers) => numbers.to_vec(),
         };

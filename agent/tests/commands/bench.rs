@@ -2,9 +2,9 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use regatta_schedule::board_model::BoardModel;
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::response_units::ResponseUnits;
+use regatta_unit_sharing::board_model::BoardModel;
 
 use crate::support::{Ended, FEW_QUERIES, LEFT_OUT, MLPERF_CONF, USER_CONF, agent, bench_arguments};
 

@@ -71,7 +71,11 @@ fn the_draft_has_every_field_that_the_newest_checker_asks_for() {
     );
     let seen: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
     let draft = seen["system_description"].as_object().unwrap();
-    let submission = regatta_config::known::rounds().unwrap().pop().unwrap().submission;
+    let submission = regatta_catalogue::known::rounds()
+        .unwrap()
+        .pop()
+        .unwrap()
+        .submission;
     let required = submission
         .system_fields
         .iter()

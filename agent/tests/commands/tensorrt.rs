@@ -13,9 +13,9 @@ mod sequences;
 #[cfg(feature = "tract")]
 use std::path::PathBuf;
 
-use regatta_schedule::board_model::BoardModel;
 use regatta_test_requirements::{Requirement, require};
 use regatta_test_support::real_tensorrt;
+use regatta_unit_sharing::board_model::BoardModel;
 
 use crate::support::place::{Place, expected};
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_config::system::System;
+use regatta_catalogue::system::System;
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::{Scenario, documents::EngineKind};
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_random::SplitMix64;
 use regatta_test_support::strace::{Strace, let_go};
 use regatta_types::{

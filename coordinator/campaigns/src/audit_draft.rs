@@ -1,6 +1,6 @@
 //! The draft of an audit's run, from the good runs of the cells that it audits.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::RunId;
 

@@ -1,7 +1,7 @@
 //! The audits of a plan's cells: the compliance tests that follow a table's combinations. It drafts no runs; [`super::audit_draft`] does
 //! when the audited runs exist.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_types::Mode;
 
 use super::{cell_table::CellTable, plan_file::CampaignPlan, plan_problem::PlanProblem};

@@ -1,7 +1,7 @@
 //! A power session of a campaign: connects to its machines without a user, makes it, and logs its news. The session itself is in
 //! `regatta-lab-power`.
 
-use regatta_config::catalogue::{Catalogue, CatalogueError};
+use regatta_catalogue::catalogue::{Catalogue, CatalogueError};
 use regatta_lab_power::{
     Cancel, DEVICE_PYTHON, DeviceAccess, Logins, MachinesError, PowerSessionError, PowerSessionJob,
     PowerSessionRunner, SessionMachines, SessionNews, SessionProgress,

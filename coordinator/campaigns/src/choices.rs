@@ -1,6 +1,6 @@
 //! The combinations of a table's lists: scenario, mode, state and variant of the settings. Devices and repetitions are not part of them.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::Mode;
 

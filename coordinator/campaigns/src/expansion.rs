@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::{Mode, documents::EngineKind};
 use toml::Spanned;

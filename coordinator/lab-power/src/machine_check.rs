@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev};
 use regatta_types::documents::MeterSettings;
 

@@ -1,6 +1,6 @@
 //! The lines about a meter before a session: PTDaemon's version, the meter's identity, and the idle load.
 
-use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_catalogue::round::{PowerRules, SIMULATION_MARK};
 use regatta_text::ErrorChain;
 use regatta_types::documents::MeterSettings;
 
@@ -126,7 +126,7 @@ mod tests {
                 "gpib_board": null, "port": 1, "ptd_port": 2, "ntp": ""}"#,
         )
         .unwrap();
-        let rounds = regatta_config::known::rounds().unwrap();
+        let rounds = regatta_catalogue::known::rounds().unwrap();
         let rules = rounds.last().unwrap().power.clone().filter(|_| has_rules);
         let reading = MeterReading::Read {
             identity: identity.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_text::ErrorChain;
 use regatta_types::documents::{DeviceFacts, MeterSettings, RunSpec};
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
 use regatta_text::ErrorChain;
 use regatta_types::documents::{MeterSettings, RunSpec};
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn rounds_with_an_older_server_conf_are_refused() {
-        let refused: Vec<String> = regatta_config::known::rounds()
+        let refused: Vec<String> = regatta_catalogue::known::rounds()
             .unwrap()
             .into_iter()
             .filter(|round| {

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_power::session::{SessionError, SessionFailure, SessionHosts, SessionPlan};
 use regatta_types::{
     RunId,

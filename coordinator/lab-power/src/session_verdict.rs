@@ -3,7 +3,7 @@
 
 use std::{io, path::Path};
 
-use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_catalogue::round::{PowerRules, SIMULATION_MARK};
 use regatta_fsutil::regular_file;
 use regatta_power::{power_dev::PowerDev, session::arrange_for_submission};
 use regatta_submission_check::{

@@ -3,7 +3,7 @@
 
 use std::io::BufRead;
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_mllog::{
     read::DetailReader,
     result_keys::{EARLY_STOPPING_ESTIMATES, RateKey},
@@ -91,7 +91,7 @@ fn named(key: &str, value: f64, percentile: Option<f64>) -> Metric {
 
 #[cfg(test)]
 mod tests {
-    use regatta_config::catalogue::Catalogue;
+    use regatta_catalogue::catalogue::Catalogue;
     use regatta_types::Scenario;
 
     use super::*;
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_judged_figure_is_the_one_of_the_rounds_checker() {
-        let round = regatta_config::known::round("v6.1").unwrap().unwrap();
+        let round = regatta_catalogue::known::round("v6.1").unwrap().unwrap();
         let mut spec = example_draft("0".repeat(32).parse().unwrap()).spec;
         let mut judged = |scenario, detail: &str| {
             spec.scenario = scenario;

@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use regatta_config::known;
+use regatta_catalogue::known;
+use regatta_device_state::state_request::{InvalidStateRequest, StateRequest};
 use regatta_lab_store::{RequestedState, StatePreset};
-use regatta_state::state_request::{InvalidStateRequest, StateRequest};
 use regatta_types::{Scenario, UnknownWord, documents::StateSpec};
 use serde::{
     Deserialize, Deserializer,

@@ -188,7 +188,7 @@ fn first_answers(path: &Path, committed: u64) -> io::Result<Option<Vec<u8>>> {
 mod tests {
     use std::fs;
 
-    use regatta_config::known;
+    use regatta_catalogue::known;
     use regatta_mllog::read::{AccuracyReader, file_name};
 
     use super::*;

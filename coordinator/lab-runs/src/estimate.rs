@@ -122,7 +122,7 @@ impl Past<'_> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_config::catalogue::Catalogue;
+    use regatta_catalogue::catalogue::Catalogue;
     use regatta_types::{
         documents::{
             Delivery, EngineKind, EngineSpec, Judgement, LoadgenChoice, Rates, RunLength, RunPhase, RunState,

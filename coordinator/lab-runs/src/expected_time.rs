@@ -1,6 +1,6 @@
 //! The least time of a run, by its settings. How long it really takes depends on the device's speed, which is unknown before the run.
 
-use regatta_conf::{Conf, ConfKind, TestSettings};
+use regatta_loadgen_conf::{Conf, ConfKind, TestSettings};
 use regatta_types::{Mode, documents::RunSpec};
 
 /// Returns the seconds for which LoadGen measures at least. `None` for accuracy runs, which take as long as their samples, and for engine

@@ -77,7 +77,7 @@ pub(crate) fn select_sample_form(
 mod tests {
     use std::fs;
 
-    use regatta_config::known;
+    use regatta_catalogue::known;
     use regatta_types::documents::Document as _;
 
     use super::*;

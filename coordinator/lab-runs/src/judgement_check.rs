@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
 use regatta_types::documents::{Evidence, Judgement, RunSpec};

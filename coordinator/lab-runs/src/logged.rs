@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use regatta_config::catalogue::RoundCatalogue;
+use regatta_catalogue::catalogue::RoundCatalogue;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
 use regatta_types::documents::{

@@ -3,7 +3,7 @@
 //!
 //! Whether a staged tree meets the rules is the checker's decision.
 
-use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
+use regatta_loadgen_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_types::{
     Mode,
     documents::{RunLength, RunMarker, RunSpec},

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_plan_that_comes_along_is_of_full_length_and_resolves() {
         let plan = Plan::from_toml(include_str!("../../../configs/plans/digits-full.toml")).unwrap();
-        let catalogue = regatta_config::catalogue::Catalogue::read(None).unwrap();
+        let catalogue = regatta_catalogue::catalogue::Catalogue::read(None).unwrap();
         for input in &plan.run {
             assert!(catalogue.benchmark(&input.benchmark).is_ok());
             assert_eq!(

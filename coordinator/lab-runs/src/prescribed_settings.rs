@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::{Mode, Scenario, documents::RunSpec};
 
 /// Returns a sentence for each setting with which the run is no result of its round. `required` are the settings of `mlperf.conf` alone,

@@ -6,8 +6,8 @@
 use std::mem;
 
 use anyhow::Context as _;
-use regatta_conf::{Conf, Number};
 use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
+use regatta_loadgen_conf::{Conf, Number};
 use regatta_types::documents::{Document as _, RunSpec};
 
 use super::{estimate::estimate, rate_advice::is_fixed_by_rate};

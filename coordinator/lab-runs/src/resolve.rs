@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use regatta_config::{
+use regatta_catalogue::{
     catalogue::{Catalogue, CatalogueError},
     round::Round,
     system::{SystemRequest, SystemValues},

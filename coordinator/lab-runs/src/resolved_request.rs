@@ -3,10 +3,10 @@
 
 use std::{collections::BTreeMap, mem};
 
-use regatta_conf::{
+use regatta_catalogue::{round::Round, system::SystemValues};
+use regatta_loadgen_conf::{
     Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings, UserKeyError, full_user_key,
 };
-use regatta_config::{round::Round, system::SystemValues};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
@@ -208,7 +208,7 @@ mod tests {
     };
 
     use super::*;
-    use regatta_config::{
+    use regatta_catalogue::{
         catalogue::Catalogue,
         system::{System, SystemRequest},
     };

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use regatta_config::boards;
+use regatta_catalogue::boards;
 use regatta_text::HumanDuration;
 use regatta_types::{
     EngineKind, Mode, Scenario,

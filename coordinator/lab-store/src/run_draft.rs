@@ -61,7 +61,7 @@ impl RunDraft {
         let mut text = String::from(
             "# The benchmark's initial values, this device's measured rates, and the user's settings\n",
         );
-        regatta_config::round::render_conf_lines(&mut text, &lines);
+        regatta_catalogue::round::render_conf_lines(&mut text, &lines);
         text
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) use args::Args;
 use args::no_scratch;
 use official::ScriptOutput;
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::ResponseCount;
 use regatta_types::{

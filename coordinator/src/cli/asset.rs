@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_datasets::bundled;
 use regatta_types::{
     assets::is_inner_path,

@@ -1,7 +1,7 @@
 //! `regatta benchmark`: the known benchmarks, their rules in each round, and which of their files are below the scratch directory.
 
 use clap::Subcommand;
-use regatta_config::{
+use regatta_catalogue::{
     catalogue::{BenchmarkCatalogue, RoundCatalogue},
     round::{AccuracyBound, BenchmarkRules, Round},
 };

@@ -39,7 +39,7 @@ pub(super) fn describe(benchmark: &str, name: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use regatta_config::catalogue::Catalogue;
+    use regatta_catalogue::catalogue::Catalogue;
     use regatta_fsutil::hash::sha256_hex;
 
     use super::*;

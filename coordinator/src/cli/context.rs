@@ -10,7 +10,7 @@ use clap::{
     ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use regatta_output::fit;
+use regatta_terminal::fit;
 use regatta_text::{escape_json, escape_lines, quote_for_shell_if_needed};
 use serde::Serialize;
 

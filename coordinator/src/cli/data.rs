@@ -13,7 +13,7 @@ use clap::Subcommand;
 pub(super) use local_files::LocalFiles;
 use place::DownloadPlace;
 pub(super) use place::{FileState, model_problem};
-use regatta_config::catalogue::BenchmarkCatalogue;
+use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_datasets::bundled;
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose};
 use serde_json::{Value, json};

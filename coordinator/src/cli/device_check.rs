@@ -2,7 +2,7 @@
 
 use std::{slice, time::Duration};
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{EngineKind, Mode, RunId, Scenario, documents::RunLength};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Flags and requests of runs that are not measurements: engine builds, asset fetches and searches for settings. They are queued, watched,
 //! logged and aborted like other runs.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{EngineKind, Scenario, documents::RunTask};
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_output::fit;
+use regatta_terminal::fit;
 use regatta_text::{escape_json, escape_lines};
 
 use super::{Context, context::Format};

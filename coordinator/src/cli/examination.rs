@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::documents::RunPhase;
 use serde_json::{Value, json};

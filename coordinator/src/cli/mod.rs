@@ -67,7 +67,7 @@ pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
 pub(crate) use serve::runtime;
 
-use regatta_output::{EVERYWHERE, LogOptions};
+use regatta_terminal::{EVERYWHERE, LogOptions};
 use tracing::level_filters::LevelFilter;
 
 use crate::exit::{self, CommandResult, Failure};

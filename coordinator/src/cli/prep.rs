@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_datasets::{
     annotations::AnnotationError, bundled, speech::SpeechError, squad::SquadError, volumes::VolumeError,
 };

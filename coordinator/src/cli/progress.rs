@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use regatta_types::{RunId, documents::RunPhase};
 
-use regatta_output::fit;
+use regatta_terminal::fit;
 use regatta_text::{escape, escape_lines};
 
 use super::{context::tell, run_lines::RunLines};

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 
 use crate::exit::Failure;
 use regatta_lab_runs::{KnownRequest, ResolveError, RunFiles, RunRequestInput};

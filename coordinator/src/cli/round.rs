@@ -1,7 +1,7 @@
 //! `regatta round`: the rounds of MLPerf Inference that `--round` takes. Needs no workspace, and respects its own files.
 
 use clap::Subcommand;
-use regatta_config::{
+use regatta_catalogue::{
     catalogue::{BenchmarkCatalogue, RoundCatalogue},
     round::Round,
 };

@@ -6,7 +6,7 @@ pub(super) mod dry_run;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 use regatta_text::HumanDuration;
 use regatta_types::{

@@ -3,7 +3,7 @@
 use std::io;
 
 use console::Term;
-use regatta_output::fit;
+use regatta_terminal::fit;
 use regatta_text::escape_lines;
 
 /// The terminal's screen.

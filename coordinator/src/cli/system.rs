@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Subcommand;
-use regatta_config::{catalogue::SystemCatalogue, system::System};
+use regatta_catalogue::{catalogue::SystemCatalogue, system::System};
 use serde_json::{Value, json};
 
 use super::Context;

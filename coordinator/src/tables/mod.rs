@@ -62,7 +62,7 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
 
 /// Returns the width of the terminal, if results go to one.
 fn terminal_columns() -> Option<u16> {
-    regatta_output::columns(&io::stdout()).and_then(|columns| u16::try_from(columns).ok())
+    regatta_terminal::columns(&io::stdout()).and_then(|columns| u16::try_from(columns).ok())
 }
 
 /// Returns whether a table fits the terminal.

@@ -4,7 +4,7 @@ use regatta_types::documents::Judgement;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_types::{
     Mode, Scenario,
     documents::{

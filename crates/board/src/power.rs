@@ -1,6 +1,6 @@
 //! The power mode and the clocks: current values and limits. This module does not change them.
 
-use regatta_state::{
+use regatta_device_state::{
     board_controls::{self, CAPS, MEMORY, OLD_MEMORY_CAP},
     nvpmodel::{self, OfferedMode},
 };
@@ -103,7 +103,7 @@ impl Power {
             dla_cap_hz: (0..4)
                 .filter_map(|core| root.number(&format!("{CAPS}/dla{core}_core")))
                 .collect(),
-            state_helper: root.exists(regatta_state::client::SOCKET_PATH.trim_start_matches('/')),
+            state_helper: root.exists(regatta_device_state::client::SOCKET_PATH.trim_start_matches('/')),
         }
     }
 

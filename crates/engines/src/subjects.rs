@@ -5,7 +5,6 @@ pub mod fake_engine;
 use std::{fmt, fs, path::PathBuf, sync::Arc};
 
 use regatta_cuda::WaitMode;
-use regatta_schedule::board_model::UnitModel;
 use regatta_test_support::fixture::Fixture;
 use regatta_types::engine_settings::{EngineSettings, GpuSelection, SimUnits};
 use regatta_types::{
@@ -13,6 +12,7 @@ use regatta_types::{
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
 };
+use regatta_unit_sharing::board_model::UnitModel;
 
 use self::fake_engine::{EngineForm, FakePlan, build, build_network, fake_device, installation};
 use crate::{

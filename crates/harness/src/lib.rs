@@ -40,9 +40,9 @@ use regatta_engines::{
     Description, EngineBackend, EngineBuilder, EngineRequest, LoadRequest, SequenceBuckets,
 };
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
-use regatta_schedule::{board_model::BoardModel, policy::Policy};
 use regatta_types::engine_settings::Dispatch;
 use regatta_types::{Scenario, documents::EngineKind, response_units::ResponseUnits};
+use regatta_unit_sharing::{board_model::BoardModel, policy::Policy};
 pub use request::HarnessRequest;
 pub use set_up_error::SetUpError;
 

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 
-use regatta_conf::TestSettings;
 use regatta_engines::subjects::{Subject, sim_units, subjects};
 use regatta_loadgen::{
     NativeLoadGen,
@@ -11,6 +10,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest},
     sut::{Completer, Query, SutError, SystemUnderTest},
 };
+use regatta_loadgen_conf::TestSettings;
 use regatta_test_support::{counting_allocator::allocations, fixture::Fixture};
 use regatta_types::engine_settings::{EngineSettings, SimUnits};
 use regatta_types::{Mode, Scenario, documents::EngineKind};

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use regatta_conf::TestSettings;
 use regatta_engines::EnginePlan;
 use regatta_loadgen::memory;
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::Scenario;
 use regatta_types::engine_settings::{Dispatch, EngineSettings};
 

@@ -9,7 +9,7 @@ use std::{
 
 use regatta_engines::SequenceBuckets;
 use regatta_loadgen::sut::{Completer, Query, QuerySample};
-use regatta_schedule::policy::Policy;
+use regatta_unit_sharing::policy::Policy;
 
 use super::sequences::longest_first;
 
@@ -281,8 +281,8 @@ impl SampleQueue {
 #[cfg(test)]
 mod tests {
     use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
-    use regatta_schedule::{policy::FinishTogether, service_times::ServiceTimes};
     use regatta_test_support::counting_allocator::allocations;
+    use regatta_unit_sharing::{policy::FinishTogether, service_times::ServiceTimes};
 
     use super::*;
 

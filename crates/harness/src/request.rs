@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::engine_settings::EngineSettings;
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 

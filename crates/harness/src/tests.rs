@@ -9,11 +9,11 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_conf::TestSettings;
 use regatta_engines::EngineError;
 use regatta_loadgen::sut::{
     Completer, CompletionSink, Query, QuerySample, QuerySampleResponse, QuerySequence, ResponseId, SutError,
 };
+use regatta_loadgen_conf::TestSettings;
 use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::{Mode, Scenario, documents::EngineKind, engine_settings::EngineSettings};
 

@@ -3,15 +3,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use regatta_conf::TestSettings;
-use regatta_schedule::{
+use regatta_loadgen_conf::TestSettings;
+use regatta_types::engine_settings::Sharing;
+use regatta_types::{Scenario, response_units::NO_UNIT};
+use regatta_unit_sharing::{
     board_model::BoardModel,
     measured_board::MeasuredUnit,
     policy::{FixedPortions, Policy},
     unit_profiler::UnitProfiles,
 };
-use regatta_types::engine_settings::Sharing;
-use regatta_types::{Scenario, response_units::NO_UNIT};
 
 use super::{fault::HarnessError, lane::Lane, request::HarnessRequest, unit_log::UnitLog, warm_up};
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_schedule::unit_profiler::{UnitProfiler, UnitProfiles, doublings, profile_units};
+use regatta_unit_sharing::unit_profiler::{UnitProfiler, UnitProfiles, doublings, profile_units};
 
 use super::{fault::HarnessError, lane::Lane};
 

@@ -2,11 +2,11 @@
 
 use std::{fs, io, path::PathBuf};
 
-use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_loadgen::{
     load_gen::LoadgenError,
     request::{ConfText, RunRequest},
 };
+use regatta_loadgen_conf::{Conf, ConfKind, TestSettings};
 use regatta_types::Mode;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, fmt};
 
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 
 /// A setting's value. Flags are whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,8 +1,8 @@
 //! The keys of `audit.config` that a revision of LoadGen ignores. Without them a run is not the audit that it claims to be, and LoadGen
 //! reports nothing.
 
-use regatta_conf::Conf;
 use regatta_loadgen::{load_gen::LoadgenError, request::RunRequest};
+use regatta_loadgen_conf::Conf;
 
 /// Keys that LoadGen 4.1.x reads from `mlperf.conf` only. Its `FromConfig` has a flag for that file, which `StartTest` does not set for
 /// `audit.config`. Seen with 4.1.30, which has the change of October 2024 (ecb88016). The LoadGen of tag v4.1 itself, with version 4.1, and 5.0

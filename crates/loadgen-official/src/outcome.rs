@@ -7,7 +7,6 @@ use std::{
     path::Path,
 };
 
-use regatta_conf::TestSettings;
 use regatta_loadgen::{
     effective::EffectiveSettings,
     load_gen::{LoadgenError, LoadgenIdentity},
@@ -15,6 +14,7 @@ use regatta_loadgen::{
     request::RunRequest,
     timing::Timing,
 };
+use regatta_loadgen_conf::TestSettings;
 use regatta_mllog::read::{DetailLog, Summary, Value, Verdict, detail_file, summary_file};
 use regatta_types::Scenario;
 

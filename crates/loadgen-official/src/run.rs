@@ -10,7 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_conf::TestSettings;
 use regatta_loadgen::{
     effective::{EffectiveSettings, LibraryCounts},
     load_gen::{LoadgenError, LoadgenIdentity, RunObserver},
@@ -18,6 +17,7 @@ use regatta_loadgen::{
     request::RunRequest,
     sut::{Completer, QuerySampleLibrary, SystemUnderTest},
 };
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::Scenario;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Rejects runs that cannot start, would not end or do not fit into memory, before anything is loaded or issued. Both LoadGens use it;
 //! each supplies its own estimate of memory.
 
-use regatta_conf::{MAX_RUN, TestSettings};
+use regatta_loadgen_conf::{MAX_RUN, TestSettings};
 use regatta_types::{Mode, Scenario};
 
 use crate::{

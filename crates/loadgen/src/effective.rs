@@ -1,6 +1,6 @@
 //! LoadGen's effective settings (official `TestSettingsInternal`), independent of the scenario, and errors in the request.
 
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::{Mode, Scenario};
 
 /// The settings that LoadGen applies. The log lists them under `effective_`.

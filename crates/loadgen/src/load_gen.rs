@@ -3,7 +3,7 @@
 use std::{error::Error, io, path::PathBuf};
 
 pub use crate::identity::LoadgenIdentity;
-use regatta_conf::ConfError;
+use regatta_loadgen_conf::ConfError;
 use regatta_types::Scenario;
 
 use crate::{

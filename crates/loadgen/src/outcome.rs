@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 
 use crate::{effective::EffectiveSettings, identity::LoadgenIdentity, timing::Timing};
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use regatta_conf::{Conf, ConfError, ConfKind, ConfWarning, SettingSources, TestSettings};
+use regatta_loadgen_conf::{Conf, ConfError, ConfKind, ConfWarning, SettingSources, TestSettings};
 use regatta_types::{Mode, Scenario};
 
 use crate::{rng::RngAbi, timing::TimingRequest};

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use sha1::{Digest as _, Sha1};
 
@@ -195,7 +195,7 @@ mod tests {
             ("__pycache__/client.py", "x"),
         ];
         let (_kept, good) = copy(&files);
-        let rounds = regatta_config::known::rounds().unwrap();
+        let rounds = regatta_catalogue::known::rounds().unwrap();
         let mut rules = rounds.last().unwrap().power.clone().unwrap();
         assert!(good.refusal(&rules).is_some(), "no release has these files");
         rules.sources = vec![good.sources.clone()];

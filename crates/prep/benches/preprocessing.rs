@@ -13,7 +13,7 @@ use std::{
     process::Command,
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_prep::ImageSampleMaker;
 use regatta_test_support::oracle;
 use regatta_types::{benchmark::Dtype, layout::Layout, samples::Form};

@@ -3,7 +3,7 @@
 use std::{error::Error, fs, path::Path};
 
 use regatta_accuracy::{LabelType, MeasureError, Top1, Top1Error, measure, top1};
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_datasets::val_map::{ValMap, ValMapError};
 use regatta_mllog::read::AccuracyReader;
 use regatta_prep::install_bundled;

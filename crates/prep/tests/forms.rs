@@ -10,7 +10,7 @@ use std::{
 
 use npyz::NpyFile;
 use proptest::prelude::*;
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_prep::{PrepError, convert_samples, prepare};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, FurtherInput, Prep},

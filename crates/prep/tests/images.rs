@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_prep::{ImageRequest, PrepError, PrepReport, prepare_images, verify_samples};
 use regatta_types::{
     benchmark::{Benchmark, Prep},

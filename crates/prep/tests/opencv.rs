@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_prep::{ImageRequest, prepare_images};
 use regatta_test_support::oracle;
 use regatta_types::{

@@ -1,7 +1,7 @@
 //! Photographs come out as what they show: prepared as ImageNet's, a network that was really trained on ImageNet finds the class of each.
 
 use regatta_accuracy::measure;
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_prep::prepare;
 use regatta_test_support::oracle;
 

@@ -10,7 +10,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use npyz::NpyFile;
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_datasets::{bundled, val_map::ValMap};
 use regatta_prep::{PrepError, PrepReport, install_bundled, prepare};
 use regatta_types::benchmark::{Benchmark, Dtype, Prep};

@@ -16,7 +16,7 @@ use std::{
 };
 
 use regatta_accuracy::{LabelType, measure};
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_datasets::label_files::transcripts_file;
 use regatta_prep::{ImageRequest, PrepError, PrepReport, prepare_images, verify_samples};
 use regatta_test_requirements::{Requirement, skip};

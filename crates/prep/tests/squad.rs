@@ -15,7 +15,7 @@ use std::{
 
 use npyz::NpyFile;
 use regatta_accuracy::{LabelType, measure};
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_datasets::label_files::{squad_feature_cache, squad_labels};
 use regatta_prep::{PrepError, PrepReport, prepare, verify_samples};
 use regatta_random::SplitMix64;

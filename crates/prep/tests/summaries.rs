@@ -15,7 +15,7 @@ use std::{
 };
 
 use regatta_accuracy::{LabelType, measure};
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_prep::{PrepError, PrepReport, prepare, verify_samples};
 use regatta_test_support::oracle;
 use regatta_types::{

@@ -12,7 +12,7 @@ use std::{
 };
 
 use regatta_accuracy::measure;
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_datasets::label_files::transcripts_file;
 use regatta_prep::{ImageRequest, PrepReport, prepare_images};
 use regatta_test_support::oracle;

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_config::{known, round::Round};
+use regatta_catalogue::{known, round::Round};
 use regatta_submission_check::{
     check::{as_official, csv, format, strict},
     tree::Tree,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use regatta_submission_check::{
     check::{Verdict, as_official, strict},
     tree::Tree,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_submission_check::{
     check::{Verdict, as_official, csv, format, strict},
     tree::Tree,

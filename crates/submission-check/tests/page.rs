@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use regatta_config::{known, round::Round};
+use regatta_catalogue::{known, round::Round};
 use regatta_submission_check::{
     check::{as_official, format, strict},
     tree::Tree,

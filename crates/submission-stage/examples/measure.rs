@@ -15,7 +15,7 @@ use std::{
     time::Instant,
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_mllog::accuracy::{AccuracyWriter, Entry};
 use regatta_submission_stage::{
     audit::{Dtype, compare_accuracy},

@@ -1,6 +1,6 @@
 //! The built-in rounds, by name.
 
-use regatta_config::{known, round::Round};
+use regatta_catalogue::{known, round::Round};
 
 /// Returns a built-in round.
 ///

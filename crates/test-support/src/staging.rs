@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_conf::{Conf, ConfKind};
-use regatta_config::{known, round::Round};
+use regatta_catalogue::{known, round::Round};
 use regatta_loadgen::effective::LibraryCounts;
+use regatta_loadgen_conf::{Conf, ConfKind};
 use regatta_submission_stage::stage::{self, Answers, Kind, Preview, Request, StageError, Staged};
 use regatta_types::{
     DeviceId, Division, Mode, Scenario,

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use serde_json::{Map, Value, json};
 
 use crate::{

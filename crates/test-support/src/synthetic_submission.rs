@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use regatta_conf::{Conf, ConfKind};
-use regatta_config::{
+use regatta_catalogue::{
     procedures::ScoreSource,
     round::{BenchmarkRules, Layout, Round, SubmittedScenario},
 };
 use regatta_loadgen::effective::LibraryCounts;
+use regatta_loadgen_conf::{Conf, ConfKind};
 use regatta_types::{Mode, Scenario};
 use serde_json::json;
 

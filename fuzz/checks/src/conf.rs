@@ -3,8 +3,8 @@
 
 use std::hint::black_box;
 
-use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_loadgen::effective::{EffectiveSettings, LibraryCounts};
+use regatta_loadgen_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_types::{Mode, Scenario};
 
 const KINDS: [ConfKind; 3] = [ConfKind::Mlperf, ConfKind::User, ConfKind::Audit];

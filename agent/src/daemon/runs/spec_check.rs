@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path};
 
-use regatta_state::state_request::StateRequest;
+use regatta_device_state::state_request::StateRequest;
 use regatta_types::{
     DeviceId, RunId,
     assets::{is_inner_path, is_sha256},
@@ -42,7 +42,7 @@ pub(crate) enum SpecError {
     },
     /// The requested device state does not parse.
     #[error("the device's state cannot be read")]
-    State(#[source] regatta_state::state_request::InvalidStateRequest),
+    State(#[source] regatta_device_state::state_request::InvalidStateRequest),
     /// This build does not have the engine.
     #[error("this agent has no {requested} engine; it has {available}")]
     Engine {

@@ -1,15 +1,15 @@
 //! Tests of the search on modelled boards in virtual time. They compare its choice with the best of the full grid.
 
 use regatta_engines::sim::SimModel;
-use regatta_schedule::{
+use regatta_types::{
+    EngineKind, Scenario,
+    engine_settings::{BoardName, EngineSettings},
+};
+use regatta_unit_sharing::{
     board_model::BoardModel,
     throughput_bound,
     unit_profiler::{SimulatedProfiler, profile_units},
     virtual_time,
-};
-use regatta_types::{
-    EngineKind, Scenario,
-    engine_settings::{BoardName, EngineSettings},
 };
 
 use super::*;

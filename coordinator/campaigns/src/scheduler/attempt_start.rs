@@ -1,6 +1,6 @@
 //! Begins attempts: requests their runs, or starts their power sessions.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::{RunId, documents::EndCause};
 

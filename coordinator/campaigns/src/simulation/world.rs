@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, EngineKind, RunPhase, RunState, SoftwareFacts, end_reason},

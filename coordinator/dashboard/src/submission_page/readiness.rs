@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_config::catalogue::RoundCatalogue;
+use regatta_catalogue::catalogue::RoundCatalogue;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_submission_stage::stage::{self, Answers, Kind, Request, StagedResult, StagingFinding};
 use regatta_types::{Division, RunId};

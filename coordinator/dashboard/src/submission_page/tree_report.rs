@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_config::catalogue::RoundCatalogue;
+use regatta_catalogue::catalogue::RoundCatalogue;
 use regatta_submission_check::{
     check::{Report, strict},
     tree::Tree,

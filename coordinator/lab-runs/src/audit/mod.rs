@@ -1,5 +1,5 @@
 //! Audits (compliance tests) of this workspace's runs. `plan` drafts an audit's run from the runs that it audits, and `mod@verify`
-//! compares the result with them. The round (`regatta_config::procedures`) and `regatta_submission_stage::audit` define an audit's settings and
+//! compares the result with them. The round (`regatta_catalogue::procedures`) and `regatta_submission_stage::audit` define an audit's settings and
 //! its criteria.
 
 mod plan;

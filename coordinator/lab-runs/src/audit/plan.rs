@@ -5,9 +5,9 @@
 
 use std::{fs, io, path::PathBuf};
 
-use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
+use regatta_loadgen_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,

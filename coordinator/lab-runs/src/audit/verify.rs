@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use anyhow::Context as _;
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::{
     atomic_file::AtomicFile,
     regular_file::{self, MAX_DOCUMENT},

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{DeviceId, Scenario};
 

@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::Path, process::Command};
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_submission_stage::audit::{
     Request,
     part_three::{AccuracyScript, compare_accuracies, limits, limits_by_name},

@@ -1,6 +1,6 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::quote_for_shell_if_needed;
 use regatta_types::{Scenario, benchmark::Benchmark};
 

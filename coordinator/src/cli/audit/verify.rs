@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_submission_stage::audit::{self, AuditError, Report, Request, explain};
 use regatta_text::{Escaped, escape};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 
 use crate::exit::Failure;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_power::session::missing_file;
 use regatta_ssh::Destination;
 

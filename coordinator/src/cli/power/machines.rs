@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_ssh::{AccessOptions, Destination};
 use regatta_types::{DeviceId, documents::MeterSettings};
 

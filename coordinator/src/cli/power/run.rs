@@ -2,7 +2,7 @@
 //!
 //! A session that fails is recorded with its reason. Nothing of it is used for another one.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{DeviceId, EngineKind, RunId, Scenario, documents::PowerSessionRecord};
 use serde_json::json;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use regatta_power::{
     ntp,
     power_dev::PowerDev,

@@ -1,6 +1,6 @@
 //! The quickstart's audits: all audits of the round, for every scenario of an edge submission.
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_types::{DeviceId, benchmark::Benchmark};
 
 use super::{agent::Agent, flow::Session, subject::EDGE};

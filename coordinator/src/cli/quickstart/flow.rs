@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::{
     pack::{self, PackError, Password},

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use regatta_config::catalogue::Catalogue;
+use regatta_catalogue::catalogue::Catalogue;
 
 use super::super::{
     device_availability::expect_available_or_force, resolve::resolve, target_devices::TargetDevices,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
-use regatta_config::{catalogue::RoundCatalogue, round::Round};
+use regatta_catalogue::{catalogue::RoundCatalogue, round::Round};
 use regatta_submission_check::{
     check::{self, Official, Verdict, format},
     tree::Tree,

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use regatta_config::catalogue::RoundCatalogue;
+use regatta_catalogue::catalogue::RoundCatalogue;
 
 use super::super::Context;
 use crate::exit::Failure;

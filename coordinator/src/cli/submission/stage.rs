@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::{catalogue::Catalogue, round::Round};
+use regatta_catalogue::{catalogue::Catalogue, round::Round};
 use regatta_fsutil::regular_file;
 use regatta_submission_stage::{
     DraftError,

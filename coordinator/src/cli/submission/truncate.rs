@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::ArgGroup;
-use regatta_config::{procedures::Truncation, round::Round};
+use regatta_catalogue::{procedures::Truncation, round::Round};
 use regatta_submission_stage::truncate::{
     self, Destination, Outcome as Done, Proof, Report, Request, Treated, TruncateError,
 };

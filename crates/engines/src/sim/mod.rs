@@ -1,7 +1,7 @@
 //! The `sim` engine: a modelled accelerator with configured service times. Its results are never measurements, and are
 //! marked so everywhere.
 //!
-//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-schedule`). Each unit copies one batch and
+//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-unit-sharing`). Each unit copies one batch and
 //! computes one batch at a time, which slows down the others. The answers are those of `null`: the sample index. The
 //! engine does not read sample data, and does not model memory or heat.
 
@@ -15,8 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_schedule::board_simulator::BoardSimulator;
 use regatta_types::{Scenario, documents::EngineKind};
+use regatta_unit_sharing::board_simulator::BoardSimulator;
 
 pub use self::{model::SimModel, settings::UnknownBoard};
 use super::{
@@ -187,7 +187,7 @@ fn spin_until(ready: Instant) {
 mod tests {
     use std::thread;
 
-    use regatta_schedule::{board_model::BoardModel, policy::FirstFree, virtual_time};
+    use regatta_unit_sharing::{board_model::BoardModel, policy::FirstFree, virtual_time};
 
     use super::*;
     use crate::Input;

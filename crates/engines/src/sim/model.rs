@@ -2,13 +2,13 @@
 
 use std::{fmt, path::Path};
 
-use regatta_config::boards;
+use regatta_catalogue::boards;
 use regatta_fsutil::regular_file;
-use regatta_schedule::{
+use regatta_types::engine_settings::{SimUnit, SimUnits};
+use regatta_unit_sharing::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,
 };
-use regatta_types::engine_settings::{SimUnit, SimUnits};
 
 /// The modelled accelerator.
 #[derive(Debug, Clone, PartialEq)]

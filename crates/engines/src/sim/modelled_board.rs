@@ -1,11 +1,11 @@
 //! A modelled board as configured by the engine settings: batches, streams and loops of its units, and the number of
 //! DLA cores. Settings that the model does not know (graphs, formats, memory) have no effect.
 
-use regatta_schedule::{
+use regatta_types::engine_settings::EngineSettings;
+use regatta_unit_sharing::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,
 };
-use regatta_types::engine_settings::EngineSettings;
 
 /// Returns the board with the settings applied.
 pub(super) fn configured(board: &BoardModel, settings: &EngineSettings) -> BoardModel {

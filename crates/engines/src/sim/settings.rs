@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_systems_file_describes_a_modelled_accelerator() {
-        for system in regatta_config::known::systems().unwrap() {
+        for system in regatta_catalogue::known::systems().unwrap() {
             for run in &system.runs {
                 assert!(SimModel::of(&run.settings).is_ok(), "{}", system.name);
             }

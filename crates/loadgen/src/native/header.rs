@@ -1,6 +1,6 @@
 //! The header of the detail log: LoadGen's version, the tested system, and the settings, in LoadGen's order.
 
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 use regatta_mllog::detail::Value;
 use regatta_types::Scenario;
 

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use jiff::Timestamp;
-use regatta_conf::TestSettings;
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::{Mode, Scenario};
 
 use super::{

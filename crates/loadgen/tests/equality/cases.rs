@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
-use regatta_config::round::{Round, render_conf_lines};
+use regatta_catalogue::round::{Round, render_conf_lines};
 use regatta_loadgen::{
     effective::{EffectiveSettings, LibraryCounts},
     request::{ConfText, RunRequest},

@@ -7,7 +7,7 @@ mod recorded;
 use std::{fs, path::Path, sync::Mutex};
 
 use recorded::{BY_LIBSTDCXX_10, BY_LIBSTDCXX_12, Golden};
-use regatta_config::round::{Round, render_conf_lines};
+use regatta_catalogue::round::{Round, render_conf_lines};
 use regatta_loadgen::{
     NativeLoadGen,
     effective::{EffectiveSettings, LibraryCounts},

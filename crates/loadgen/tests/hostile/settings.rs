@@ -8,7 +8,6 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_conf::TestSettings;
 use regatta_loadgen::{
     NativeLoadGen,
     effective::LibraryCounts,
@@ -16,6 +15,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest},
     sut::{Completer, QuerySample},
 };
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer_all, run, samples};

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use regatta_config::round::OWN_PROGRAM_PREFIX;
+use regatta_catalogue::round::OWN_PROGRAM_PREFIX;
 use serde::Serialize;
 
 use super::{file_error::FileError, results::sha1_of_file};

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr, path::Path};
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 
 use super::{AnalyzerConf, ConfError, RangingMode, ServerConf, ini::Ini};
 use crate::ptd;

@@ -189,7 +189,7 @@ fn two_analyzers_are_known_to_fail() {
 
 #[test]
 fn rounds_know_their_meters() {
-    let rounds = regatta_config::known::rounds().unwrap();
+    let rounds = regatta_catalogue::known::rounds().unwrap();
     let rules = rounds.last().unwrap().power.as_ref();
     let mut conf = wt310();
     assert_eq!(lint(&conf.render().unwrap(), rules).1, []);

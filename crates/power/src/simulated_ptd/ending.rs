@@ -2,7 +2,7 @@
 
 use std::{process, thread, time::Duration};
 
-use regatta_config::round::SIMULATION_MARK;
+use regatta_catalogue::round::SIMULATION_MARK;
 
 use super::console::Console;
 

@@ -15,4 +15,4 @@ mod serve;
 pub use fault::{FaultKind, PtdFault, PtdFaultError};
 pub use load::SimulatedLoad;
 pub use options::SimulatedPtd;
-pub use regatta_config::round::SIMULATION_MARK;
+pub use regatta_catalogue::round::SIMULATION_MARK;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_config::round::SIMULATION_MARK;
+use regatta_catalogue::round::SIMULATION_MARK;
 
 use super::{fault::PtdFault, load::SimulatedLoad};
 

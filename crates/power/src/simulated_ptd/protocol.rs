@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_config::round::SIMULATION_MARK;
+use regatta_catalogue::round::SIMULATION_MARK;
 
 use super::{console::Console, ending::hang, measurement::Meter, options::SimulatedPtd};
 use crate::ptd::{self, reply};

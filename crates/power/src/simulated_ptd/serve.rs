@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use regatta_config::round::SIMULATION_MARK;
+use regatta_catalogue::round::SIMULATION_MARK;
 
 use super::{console::Console, fault::FaultKind, measurement::Meter, options::SimulatedPtd, protocol};
 

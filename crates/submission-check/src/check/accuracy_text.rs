@@ -3,7 +3,7 @@
 //! The official checkers search for patterns at the start of a line or anywhere in it. Later rounds accept more forms
 //! ([`AccuracyForms`]). Numbers consist of digits and dots, without sign or exponent.
 
-use regatta_config::round::AccuracyForms;
+use regatta_catalogue::round::AccuracyForms;
 
 /// Returns the text of a metric's value in a line, or `None` if the line does not have it.
 pub fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Option<&'a str> {

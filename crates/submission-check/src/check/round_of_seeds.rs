@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use regatta_config::round::{Round, Seeds};
+use regatta_catalogue::round::{Round, Seeds};
 use regatta_mllog::read::{DetailReader, Value};
 
 use super::{endpoints::Documents, finding::Findings, rules, strict::Report};

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_submission_check::{
     check::{Finding, strict},
     tree::Tree,

@@ -18,7 +18,7 @@ use proptest::{
     strategy::{Strategy as _, ValueTree as _},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use regatta_config::{
+use regatta_catalogue::{
     known,
     round::{Checker, Round},
 };

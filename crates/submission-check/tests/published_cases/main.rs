@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::{known, round::Round};
+use regatta_catalogue::{known, round::Round};
 use regatta_submission_check::{
     check::{Finding, Severity, strict},
     tree::Tree,

@@ -1,7 +1,7 @@
 //! Verifies audits (compliance tests) as the round's official scripts do.
 //!
 //! [`verify`] reads the submission's runs and the audit's run, and applies the round's parameters
-//! (`regatta_config::procedures::Audit`). It writes the files of `run_verification.py` to the same places:
+//! (`regatta_catalogue::procedures::Audit`). It writes the files of `run_verification.py` to the same places:
 //! `<output>/TESTxx/{verify_accuracy.txt, verify_performance.txt, accuracy/, performance/run_1/}`. It also explains why a TEST01
 //! comparison fails ([`explain`]), and reports what the official scripts do not check ([`Observation`]). [`part_three`] is
 //! TEST01's part III, which compares accuracies instead of responses.

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_conf::{Conf, ConfKind, TestSettings};
+use regatta_loadgen_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::{DetailLog, Value, Verdict, detail_file, file_name, summary_file};
 use regatta_types::{Mode, Scenario};
 

@@ -7,7 +7,7 @@
 
 use std::{error::Error, fs, path::Path};
 
-use regatta_config::round::{AccuracyForms, Round};
+use regatta_catalogue::round::{AccuracyForms, Round};
 use regatta_types::{benchmark::Benchmark, documents::AccuracyDelta};
 
 use super::{AuditError, Request, write_baseline};

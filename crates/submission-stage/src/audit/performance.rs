@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_config::procedures::{Audit, Bounds, ScoreSource};
+use regatta_catalogue::procedures::{Audit, Bounds, ScoreSource};
 use regatta_types::{
     Scenario,
     documents::{AuditedScores, LimitedDirection},

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_mllog::read::file_name;
 
 use super::{AuditError, Dtype};

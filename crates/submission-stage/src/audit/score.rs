@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use regatta_config::procedures::{Audit, ScoreSource};
+use regatta_catalogue::procedures::{Audit, ScoreSource};
 use regatta_mllog::read::{detail_file, file_name};
 
 use super::{AuditError, python::float_repr};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_config::round::Inference;
+use regatta_catalogue::round::Inference;
 use regatta_mllog::read::{DetailLog, Value, detail_file, file_name};
 use regatta_types::Scenario;
 

@@ -15,7 +15,7 @@ use std::{
 };
 
 use log::Measured;
-use regatta_config::round::{BenchmarkRules, Inference, Layout, Round, Submission};
+use regatta_catalogue::round::{BenchmarkRules, Inference, Layout, Round, Submission};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::Scenario;
 

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::round::{BenchmarkRules, Round};
+use regatta_catalogue::round::{BenchmarkRules, Round};
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::file_name;
 use regatta_types::{Division, RunId};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_config::round::BenchmarkRules;
+use regatta_catalogue::round::BenchmarkRules;
 use regatta_fsutil::regular_file;
 use regatta_types::{Division, benchmark::Benchmark};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! The paths of a result's parts in the round's layout, relative to the submission's root (`submission_rules.adoc`, "Directory
 //! structure").
 
-use regatta_config::round::Layout;
+use regatta_catalogue::round::Layout;
 use regatta_types::{Division, Scenario};
 
 /// The paths of one submitter.

@@ -3,7 +3,7 @@
 //! A session belongs to the performance run whose detail log it contains, byte for byte; the device signed that log. The round's
 //! power checker checks the session first. This module does not measure power.
 
-use regatta_config::round::{Checker, CheckerKind, OfficialCheck};
+use regatta_catalogue::round::{Checker, CheckerKind, OfficialCheck};
 use regatta_mllog::read::file_name;
 
 use super::{

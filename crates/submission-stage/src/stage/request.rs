@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_types::{DeviceId, Division, RunId, Scenario};
 
 use super::{Answers, StagingFinding};

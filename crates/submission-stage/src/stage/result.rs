@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use regatta_config::round::BenchmarkRules;
+use regatta_catalogue::round::BenchmarkRules;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::{ResponseCount, file_name};
 use regatta_types::{Division, Scenario, benchmark::Benchmark};

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{Division, documents::DeviceFacts};
 use serde_json::{Map, Value};

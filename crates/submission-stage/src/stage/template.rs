@@ -3,7 +3,7 @@
 //! Values from the device, its doctor or the operator override a template. Templates do not contain the submitter, the
 //! availability or the software.
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_types::documents::DeviceFacts;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 use regatta_types::documents::{AccuracyResult, LoadgenChoice, RunSpec};
 
 use super::{places::Of, run::Run};

@@ -1,6 +1,6 @@
 //! The hash lines in `accuracy.txt`.
 
-use regatta_config::procedures::Truncation as Rule;
+use regatta_catalogue::procedures::Truncation as Rule;
 
 use super::targets::Mark;
 

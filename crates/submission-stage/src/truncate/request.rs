@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_config::procedures::Truncation as Rule;
+use regatta_catalogue::procedures::Truncation as Rule;
 
 use super::TruncateError;
 use regatta_submission_check::files::lies_in;

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use regatta_config::procedures::Truncation as Rule;
+use regatta_catalogue::procedures::Truncation as Rule;
 
 use super::{
     Manifest, Original, TruncateError, UNCUT_SIZE, accuracy_text,

@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use regatta_config::procedures::Truncation as Rule;
+use regatta_catalogue::procedures::Truncation as Rule;
 
 use super::{Request, TruncateError};
 use regatta_submission_check::files::directories;

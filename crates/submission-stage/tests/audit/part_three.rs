@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, path::Path};
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_submission_stage::audit::{
     AuditError, Audited, Dtype, Report, Request, Test,
     part_three::{compare_accuracies, limits},

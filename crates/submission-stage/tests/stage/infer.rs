@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_config::round::{Layout, Round};
+use regatta_catalogue::round::{Layout, Round};
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::{
     DraftError,

@@ -4,7 +4,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use regatta_config::round::{CheckerKind, Round};
+use regatta_catalogue::round::{CheckerKind, Round};
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::{
     stage::{Answers, Kind},

@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::stage::{Answers, Kind, StageError, Staged};
 use regatta_test_support::{

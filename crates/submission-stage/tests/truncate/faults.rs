@@ -10,7 +10,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_config::{known, procedures::Truncation};
+use regatta_catalogue::{known, procedures::Truncation};
 use regatta_submission_stage::{
     DraftError,
     truncate::{Destination, Outcome, Problem, ProofFinding, Request, TruncateError, truncate, verify},

@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use regatta_config::known;
+use regatta_catalogue::known;
 use regatta_submission_stage::truncate::{Destination, Request, truncate};
 use regatta_test_requirements::official_tools;
 use regatta_test_support::tree::{files, put};

@@ -1,6 +1,6 @@
 //! Tests of truncation against the official tools' results for the same trees (`../shared/corpus/truncation`).
 
-use regatta_config::{known, procedures::Truncation};
+use regatta_catalogue::{known, procedures::Truncation};
 use regatta_submission_stage::truncate::{Destination, Outcome, Problem, Request, truncate, verify};
 use regatta_test_support::{
     official_answers,

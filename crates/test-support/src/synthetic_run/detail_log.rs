@@ -1,7 +1,7 @@
 //! The detail log of a synthetic run.
 
-use regatta_conf::TestSettings;
 use regatta_loadgen::effective::EffectiveSettings;
+use regatta_loadgen_conf::TestSettings;
 use regatta_mllog::{format::detail, latency_keys::LatencyKeys};
 use regatta_types::{Mode, Scenario};
 use serde_json::{Value, json};

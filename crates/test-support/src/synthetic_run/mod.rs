@@ -4,14 +4,14 @@
 mod detail_log;
 mod summary;
 
-use regatta_conf::TestSettings;
-use regatta_config::round::Seeds;
+use regatta_catalogue::round::Seeds;
 use regatta_loadgen::{
     effective::{EffectiveSettings, LibraryCounts},
     generate::{LoadableSet, Pass, QueryPlan, loadable_sets},
     results::early_stopping::{fewest_queries, slow_queries},
     rng::RngAbi,
 };
+use regatta_loadgen_conf::TestSettings;
 use regatta_mllog::format::fixed;
 use regatta_types::{Mode, Scenario};
 use serde_json::{Value, json};

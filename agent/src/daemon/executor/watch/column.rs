@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use regatta_state::device_control::DeviceControl;
+use regatta_device_state::device_control::DeviceControl;
 
 use super::{probe::Probe, wall_meter::WallMeter};
 

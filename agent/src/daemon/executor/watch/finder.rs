@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use regatta_board::Root;
-use regatta_state::device_control::DeviceControl;
+use regatta_device_state::device_control::DeviceControl;
 
 use super::{
     column::{Column, HeldState, Kind, Source},

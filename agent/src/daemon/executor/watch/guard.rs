@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use regatta_state::{
+use regatta_device_state::{
     board_controls::BoardControls,
     client::{HelperConnection, HelperError},
     device_control::DeviceControl,
@@ -229,7 +229,7 @@ mod tests {
         os::unix::net::UnixListener,
     };
 
-    use regatta_state::message::ResponseLine;
+    use regatta_device_state::message::ResponseLine;
 
     use super::*;
 

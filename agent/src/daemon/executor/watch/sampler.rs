@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use regatta_state::device_control::DeviceControl;
+use regatta_device_state::device_control::DeviceControl;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{

@@ -6,7 +6,7 @@ mod parsed;
 mod repeated_key;
 mod yaml;
 
-use regatta_config::round::{Endpoints as Rules, EndpointsField};
+use regatta_catalogue::round::{Endpoints as Rules, EndpointsField};
 use regatta_mllog::read::Value as LogValue;
 use serde_json::{Map, Value};
 

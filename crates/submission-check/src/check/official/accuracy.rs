@@ -1,6 +1,6 @@
 //! Reads `accuracy.txt` as the official checkers do: line by line, until every metric and the hash are found.
 
-use regatta_config::round::{AccuracyBound, AccuracyForms, BenchmarkRules, SubmittedScenario, Trait};
+use regatta_catalogue::round::{AccuracyBound, AccuracyForms, BenchmarkRules, SubmittedScenario, Trait};
 
 use super::{Context, python::Raised};
 use crate::check::accuracy_text;

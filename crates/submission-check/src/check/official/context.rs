@@ -1,6 +1,6 @@
 //! The common part of an official check: input and a parallel runner.
 
-use regatta_config::round::{Checker, Round};
+use regatta_catalogue::round::{Checker, Round};
 
 use crate::{
     check::{parallel, place::ScenarioPlace},

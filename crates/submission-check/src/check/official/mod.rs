@@ -20,7 +20,7 @@ use std::borrow::Cow;
 
 use context::{Context, run_all};
 pub(crate) use python::truthy;
-use regatta_config::round::{CheckerKind, Round};
+use regatta_catalogue::round::{CheckerKind, Round};
 pub use report::{Note, Official, Verdict};
 pub use row::{Row, csv};
 

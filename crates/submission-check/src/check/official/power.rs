@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use regatta_config::round::{OfficialCheck, SubmittedScenario, Trait};
+use regatta_catalogue::round::{OfficialCheck, SubmittedScenario, Trait};
 use regatta_types::Scenario;
 
 use super::{

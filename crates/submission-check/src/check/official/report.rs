@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_config::round::Checker;
+use regatta_catalogue::round::Checker;
 
 use super::row::Row;
 

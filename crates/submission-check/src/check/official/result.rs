@@ -1,6 +1,6 @@
 //! The result of a run: its key in the log, its unit, and results inferred from another scenario's run.
 
-use regatta_config::round::{BenchmarkRules, SubmittedScenario};
+use regatta_catalogue::round::{BenchmarkRules, SubmittedScenario};
 use regatta_types::Scenario;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_config::round::{Checker, CheckerKind, Trait};
+use regatta_catalogue::round::{Checker, CheckerKind, Trait};
 use serde_json::{Map, Value};
 
 use super::python;

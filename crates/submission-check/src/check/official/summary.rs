@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_config::round::Trait;
+use regatta_catalogue::round::Trait;
 
 use super::{Context, Row, Verdict};
 

@@ -24,7 +24,7 @@ pub use samples::PowerSample;
 pub use session_fault::SessionFault;
 pub use timeline::{PowerTimeline, timelines};
 
-use regatta_config::round::{PowerRules, SIMULATION_MARK};
+use regatta_catalogue::round::{PowerRules, SIMULATION_MARK};
 use serde::Serialize;
 pub(crate) use session::SessionLogs;
 use session::{Session, SessionFinding, Verdict};

@@ -1,6 +1,6 @@
 //! Sessions of Regatta's own power client or server. No round accepts them.
 
-use regatta_config::round::{OWN_PROGRAM_PREFIX, PowerRules};
+use regatta_catalogue::round::{OWN_PROGRAM_PREFIX, PowerRules};
 use serde_json::Value;
 
 use super::session;
@@ -73,7 +73,7 @@ mod tests {
         let server = r#"{"ptd_messages": [{"cmd": "Identify", "reply": "Plug,1,version=0.9-ab-cd,OS=x"}],
             "ptd_config": [{"device_type": 4711}]}"#;
         fs::write(power.join("server.json"), server).unwrap();
-        let rounds = regatta_config::known::rounds().unwrap();
+        let rounds = regatta_catalogue::known::rounds().unwrap();
         let rules = rounds.last().unwrap().power.clone().unwrap();
         let tree = Tree::scan(directory.path()).unwrap();
         let relaxed = with_any_meter(&tree, "", &rules);

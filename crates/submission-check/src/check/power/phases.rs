@@ -1,6 +1,6 @@
 //! Checks times and power: the clocks of client and server, LoadGen's window within the phases, and both runs compared.
 
-use regatta_config::round::DurationRule;
+use regatta_catalogue::round::DurationRule;
 use serde_json::{Map, Value};
 
 use super::{

@@ -1,7 +1,7 @@
 //! Checks the errors and warnings in PTDaemon's own log (`ptd_logs.txt`), by the time at which they occurred.
 
 use memchr::memchr_iter;
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use serde_json::Value;
 
 use super::{

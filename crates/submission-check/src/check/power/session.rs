@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
 };
 
-use regatta_config::round::PowerRules;
+use regatta_catalogue::round::PowerRules;
 use serde_json::{Map, Value};
 
 use super::ptd_log;

@@ -1,6 +1,6 @@
 //! The input of the checks of one scenario.
 
-use regatta_config::round::{BenchmarkRules, Layout, SubmittedScenario};
+use regatta_catalogue::round::{BenchmarkRules, Layout, SubmittedScenario};
 
 use super::{context::Context, walk::Job};
 

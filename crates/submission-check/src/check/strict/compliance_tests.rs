@@ -1,6 +1,6 @@
 //! Checks compliance tests: their runs like other runs, and their verdicts recomputed from the logs.
 
-use regatta_config::procedures::{Audit, Bounds, ScoreSource};
+use regatta_catalogue::procedures::{Audit, Bounds, ScoreSource};
 use regatta_types::Scenario;
 
 use super::{

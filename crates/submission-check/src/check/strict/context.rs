@@ -1,6 +1,6 @@
 //! The input that all parts of the strict check share.
 
-use regatta_config::round::{Checker, CheckerKind, Layout, OfficialCheck, Round};
+use regatta_catalogue::round::{Checker, CheckerKind, Layout, OfficialCheck, Round};
 
 use super::loaded_sets::LoadedSets;
 use crate::{check::finding::Severity, tree::Tree};

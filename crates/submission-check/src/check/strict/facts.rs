@@ -1,6 +1,6 @@
 //! The facts that a review needs beside a scenario's result: accuracy, queries and latencies from its logs.
 
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use regatta_mllog::{
     latency_keys::{LISTED_PERCENTILES, LatencyKeys, Percentile},
     read::Value,

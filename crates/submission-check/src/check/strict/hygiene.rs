@@ -1,6 +1,6 @@
 //! Checks files and names, independent of their contents.
 
-use regatta_config::round::OfficialCheck;
+use regatta_catalogue::round::OfficialCheck;
 
 use super::Context;
 use crate::{
@@ -221,7 +221,7 @@ fn describes_calibration(tree: &Tree, directory: &str) -> bool {
 }
 
 fn results_only(context: &Context<'_>) -> bool {
-    context.round.submission.layout == regatta_config::round::Layout::ResultsOnly
+    context.round.submission.layout == regatta_catalogue::round::Layout::ResultsOnly
 }
 
 /// Reports benchmark directories below `measurements` or `compliance` that have no results.

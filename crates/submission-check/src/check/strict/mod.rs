@@ -45,7 +45,7 @@ mod walk;
 use context::Context;
 pub use facts::{Facts, Latency, Metric};
 use loaded_sets::LoadedSets;
-use regatta_config::round::Round;
+use regatta_catalogue::round::Round;
 pub use report::{Report, ResultRow};
 
 use super::{finding::Findings, parallel};

@@ -1,7 +1,7 @@
 //! Checks the power measurement of a result: its files, its session and its samples. Computes the metric from the run's time
 //! window.
 
-use regatta_config::round::{OfficialCheck, Trait};
+use regatta_catalogue::round::{OfficialCheck, Trait};
 use regatta_types::Scenario;
 
 use super::{

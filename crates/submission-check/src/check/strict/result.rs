@@ -1,6 +1,6 @@
 //! The result of a scenario: measured, or inferred where the rules allow it.
 
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use regatta_types::Scenario;
 
 use super::case::Case;

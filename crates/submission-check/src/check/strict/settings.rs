@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use regatta_conf::TestSettings;
 use regatta_loadgen::effective::{EffectiveSettings, LibraryCounts};
+use regatta_loadgen_conf::TestSettings;
 use regatta_mllog::read::Value;
 use regatta_types::{Mode, Scenario};
 

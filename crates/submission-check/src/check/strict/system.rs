@@ -1,6 +1,6 @@
 //! Checks the system description.
 
-use regatta_config::round::Layout;
+use regatta_catalogue::round::Layout;
 use serde_json::{Map, Value};
 
 use super::{Context, accelerators};

@@ -1,6 +1,6 @@
 //! Checks the settings by which a run is a submission's or that of one compliance test.
 
-use regatta_conf::{Conf, ConfKind, TestSettings};
+use regatta_loadgen_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::Value;
 use regatta_types::{Mode, Scenario};
 

@@ -1,6 +1,6 @@
 //! The monolith's check of a scenario's compliance tests.
 
-use regatta_config::round::Trait;
+use regatta_catalogue::round::Trait;
 
 use super::{
     super::{

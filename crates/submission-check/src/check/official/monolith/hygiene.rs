@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use regatta_config::round::{OfficialCheck, Trait};
+use regatta_catalogue::round::{OfficialCheck, Trait};
 
 use super::super::Context;
 use crate::tree::{Kind, Node};

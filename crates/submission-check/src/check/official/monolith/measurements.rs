@@ -1,6 +1,6 @@
 //! The monolith's check of a measurement directory and of the code that it names.
 
-use regatta_config::round::{OfficialCheck, Trait};
+use regatta_catalogue::round::{OfficialCheck, Trait};
 
 use super::{
     super::{

@@ -15,7 +15,7 @@ mod walk;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crash::Crash;
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use regatta_types::Scenario;
 use walk::Step;
 

@@ -1,6 +1,6 @@
 //! The monolith's check of a performance run's detail log, including the runs of compliance tests.
 
-use regatta_config::round::{BenchmarkRules, OfficialCheck, Seeds, SubmittedScenario, TokenLimits, Trait};
+use regatta_catalogue::round::{BenchmarkRules, OfficialCheck, Seeds, SubmittedScenario, TokenLimits, Trait};
 use regatta_mllog::read::Value;
 use regatta_types::Scenario;
 

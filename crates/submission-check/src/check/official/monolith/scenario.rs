@@ -4,7 +4,7 @@ mod accuracy;
 mod performance;
 mod row;
 
-use regatta_config::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
+use regatta_catalogue::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
 
 use super::{
     super::{Context, Note, Row, python::Number, summary},

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_config::round::Checker;
+use regatta_catalogue::round::Checker;
 use serde_json::{Map, Value};
 
 use super::{
@@ -111,7 +111,7 @@ fn fields(context: &Context<'_>, json: &Map<String, Value>, network: bool) -> Ve
 
 /// Returns whether `system_power_only` is set and the checker supports it.
 pub(super) fn power_only(checker: &Checker, system: &System) -> bool {
-    use regatta_config::round::Trait;
+    use regatta_catalogue::round::Trait;
     checker.has(Trait::PowerOnlySystems)
         && match system.json.get("system_power_only") {
             Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),

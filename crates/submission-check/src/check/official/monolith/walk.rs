@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_config::round::OfficialCheck;
+use regatta_catalogue::round::OfficialCheck;
 use regatta_types::Scenario;
 use serde_json::Value;
 

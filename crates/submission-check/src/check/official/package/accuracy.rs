@@ -1,6 +1,6 @@
 //! The package's check of the accuracy run.
 
-use regatta_config::round::{BenchmarkRules, OfficialCheck};
+use regatta_catalogue::round::{BenchmarkRules, OfficialCheck};
 use regatta_mllog::read::Value;
 
 use super::{

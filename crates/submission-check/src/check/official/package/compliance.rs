@@ -1,6 +1,6 @@
 //! The package's check of compliance tests.
 
-use regatta_config::round::BenchmarkRules;
+use regatta_catalogue::round::BenchmarkRules;
 
 use super::{
     super::{

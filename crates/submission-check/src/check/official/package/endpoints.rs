@@ -2,7 +2,7 @@
 //!
 //! There are fewer of them than for LoadGen runs. Each fails independently.
 
-use regatta_config::round::{BenchmarkRules, Endpoints, SubmittedScenario};
+use regatta_catalogue::round::{BenchmarkRules, Endpoints, SubmittedScenario};
 use serde_json::{Map, Value};
 
 use super::{

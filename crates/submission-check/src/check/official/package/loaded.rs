@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
 use super::walk::Job;

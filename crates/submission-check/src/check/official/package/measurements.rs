@@ -32,8 +32,8 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
     let path = &loaded.measurements_path;
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     let sources = match rules.layout {
-        regatta_config::round::Layout::Classic => "code",
-        regatta_config::round::Layout::ResultsOnly => "src",
+        regatta_catalogue::round::Layout::Classic => "code",
+        regatta_catalogue::round::Layout::ResultsOnly => "src",
     };
     let sources = format!("{}/{sources}", loaded.job.place.home());
     if !context.tree.exists(&sources) {

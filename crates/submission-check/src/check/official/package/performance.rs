@@ -1,6 +1,6 @@
 //! The package's check of a performance run's detail log, including those of TEST01 and TEST04. Each check fails independently.
 
-use regatta_config::round::{BenchmarkRules, SubmittedScenario};
+use regatta_catalogue::round::{BenchmarkRules, SubmittedScenario};
 use regatta_mllog::read::Value;
 use regatta_types::Scenario;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_config::round::{Layout, Trait};
+use regatta_catalogue::round::{Layout, Trait};
 use serde_json::Value;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
 use super::super::{Context, Note, object};

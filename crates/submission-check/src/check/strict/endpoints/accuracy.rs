@@ -1,6 +1,6 @@
 //! Checks the score of an endpoints harness run: present, complete, over the whole data set and within the accuracy targets.
 
-use regatta_config::round::AccuracyBound;
+use regatta_catalogue::round::AccuracyBound;
 use serde_json::{Map, Value};
 
 use super::Judge;

@@ -1,6 +1,6 @@
 //! Recomputes the score of the accuracy data set from the scores of its subsets.
 
-use regatta_config::round::{PrescribedRun, ScoreCategory};
+use regatta_catalogue::round::{PrescribedRun, ScoreCategory};
 use serde_json::{Map, Value};
 
 use super::{Judge, prescribed::at};

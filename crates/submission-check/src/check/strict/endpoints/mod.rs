@@ -13,7 +13,7 @@ mod report;
 mod statistics;
 mod turns;
 
-use regatta_config::round::{Endpoints, PrescribedRun};
+use regatta_catalogue::round::{Endpoints, PrescribedRun};
 use serde_json::Value;
 
 use super::{accuracy::extra_files, case::Case, measurements};

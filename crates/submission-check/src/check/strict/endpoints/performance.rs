@@ -2,7 +2,7 @@
 //!
 //! The run must be complete, of its directory's scenario, with the round's seeds and duration, and within the latency limits.
 
-use regatta_config::round::SubmittedScenario;
+use regatta_catalogue::round::SubmittedScenario;
 use regatta_types::Scenario;
 use serde_json::Value;
 

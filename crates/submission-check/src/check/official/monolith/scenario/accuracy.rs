@@ -1,6 +1,6 @@
 //! The monolith's check of a scenario's accuracy directory.
 
-use regatta_config::round::{BenchmarkRules, OfficialCheck, Trait};
+use regatta_catalogue::round::{BenchmarkRules, OfficialCheck, Trait};
 use regatta_mllog::read::Value;
 
 use super::{

@@ -1,6 +1,6 @@
 //! The monolith's check of a scenario's performance run and of its power measurement.
 
-use regatta_config::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
+use regatta_catalogue::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
 use regatta_types::Scenario;
 
 use super::{

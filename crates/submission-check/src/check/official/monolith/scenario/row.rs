@@ -1,6 +1,6 @@
 //! The CSV rows of a scenario.
 
-use regatta_config::round::{BenchmarkRules, SubmittedScenario, Trait};
+use regatta_catalogue::round::{BenchmarkRules, SubmittedScenario, Trait};
 use serde_json::Value;
 
 use super::{
