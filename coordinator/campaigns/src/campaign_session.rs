@@ -91,7 +91,7 @@ impl CampaignSession {
             .power
             .as_ref()
             .ok_or_else(|| CampaignSessionError::NoPowerRules(round.name.clone()))?;
-        let meter = store.meter(&self.meter)?;
+        let meter = store.meters().get(&self.meter)?;
         let meter = meter.ok_or_else(|| CampaignSessionError::NoMeter(self.meter.clone()))?;
         let access = DeviceAccess {
             login: None,

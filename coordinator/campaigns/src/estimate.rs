@@ -67,7 +67,7 @@ pub fn estimate(plan: &ExpandedPlan, store: &Store) -> store::Result<PlanEstimat
             if !known.contains_key(&key) {
                 let mut on_device = draft.clone();
                 on_device.spec.device = device.clone();
-                known.insert(key.clone(), store.recorded_runs_like(&on_device)?);
+                known.insert(key.clone(), store.runs().recorded_like(&on_device)?);
             }
             let past = known.get(&key).into_iter().flatten();
             times.extend(

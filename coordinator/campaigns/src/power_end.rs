@@ -28,7 +28,7 @@ pub(super) fn session_result(
     requested: Option<(EndCause, String)>,
     store: &Store,
 ) -> store::Result<PowerSessionResult> {
-    let Some(row) = store.power_session(id)? else {
+    let Some(row) = store.power_sessions().get(id)? else {
         let failure = end.err().unwrap_or_else(coordinator_ended);
         let reason = format!("no power session could begin: {}", failure.reason);
         return Ok(PowerSessionResult {
@@ -120,13 +120,13 @@ mod tests {
                 benchmark: "digits",
                 scenario: "Offline",
             };
-            store.power_session_begins(new).unwrap();
+            store.power_sessions().begin(new).unwrap();
             let ended = PowerSessionEnd {
                 verdict,
                 failure: failure.as_ref(),
                 ..PowerSessionEnd::default()
             };
-            store.power_session_ends(id, &ended).unwrap();
+            store.power_sessions().end(id, &ended).unwrap();
         }
         let end = |id: &str, requested| result(id, Ok(()), requested);
         assert_eq!((end("pass", None), end("rehearsal", None)), (None, None));

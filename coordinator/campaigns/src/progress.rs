@@ -51,7 +51,7 @@ impl Progress {
     /// # Errors
     /// Returns an error when the store fails.
     pub(super) fn new(store: &Store, campaign: &CampaignRow) -> store::Result<Self> {
-        let combinations = store.combinations(&campaign.name)?;
+        let combinations = store.cells().combinations(&campaign.name)?;
         let is_same = |combination: &&Combination| combination.placement == Placement::Same;
         let candidates = |combination: &Combination| Arc::new(combination.devices.iter().cloned().collect());
         Ok(Self {
@@ -84,9 +84,9 @@ impl Progress {
         if self.revision == Some(campaign.revision) {
             return Ok(0);
         }
-        let cells = store.changed_cells(&campaign.name, self.revision)?;
+        let cells = store.cells().changed(&campaign.name, self.revision)?;
         let mut attempts: BTreeMap<u64, Vec<AttemptRow>> = BTreeMap::new();
-        for attempt in store.attempts_of_changed_cells(&campaign.name, self.revision)? {
+        for attempt in store.attempts().of_changed_cells(&campaign.name, self.revision)? {
             attempts.entry(attempt.cell).or_default().push(attempt);
         }
         let count = cells.len();
@@ -341,7 +341,7 @@ mod tests {
             cells: &cells,
             pins_software: false,
         };
-        assert!(store.add_campaign(&new).unwrap());
+        assert!(store.campaigns().add(&new).unwrap());
         store
     }
 
@@ -354,16 +354,16 @@ mod tests {
             now: "2026-01-01T00:00:00Z",
         };
         let draft = example_draft(device.clone());
-        store.begin_attempt(new, AttemptWork::Run(&draft)).unwrap();
+        store.attempts().begin(new, AttemptWork::Run(&draft)).unwrap();
     }
 
     fn end(store: &Store, cell: u64, cause: Option<EndCause>) {
-        let open = store.open_attempts().unwrap();
+        let open = store.attempts().open().unwrap();
         let Some(attempt) = open.iter().find(|attempt| attempt.cell == cell) else {
             return;
         };
         // The run ends with its attempt, so that the device is idle again.
-        store.request_abort(attempt.run.unwrap(), "over").unwrap();
+        store.runs().request_abort(attempt.run.unwrap(), "over").unwrap();
         let end = AttemptEnd {
             cause,
             reason: cause.map(|_| "it failed"),
@@ -371,16 +371,16 @@ mod tests {
             run: None,
             now: "2026-01-01T01:00:00Z",
         };
-        store.end_attempt(attempt, end).unwrap();
+        store.attempts().end(attempt, end).unwrap();
     }
 
     fn update(progress: &mut Progress, store: &Store) -> usize {
-        let campaign = store.campaign(NAME).unwrap().unwrap();
+        let campaign = store.campaigns().get(NAME).unwrap().unwrap();
         progress.update(store, &campaign).unwrap()
     }
 
     fn fresh(store: &Store) -> Progress {
-        let campaign = store.campaign(NAME).unwrap().unwrap();
+        let campaign = store.campaigns().get(NAME).unwrap().unwrap();
         let mut progress = Progress::new(store, &campaign).unwrap();
         update(&mut progress, store);
         progress
@@ -429,17 +429,21 @@ mod tests {
     fn a_run_that_returns_after_its_attempt_is_aborted_and_not_counted() {
         let store = store_with(1);
         begin(&store, 1, 1);
-        let attempt = store.open_attempts().unwrap().remove(0);
+        let attempt = store.attempts().open().unwrap().remove(0);
         let run = attempt.run.unwrap();
-        store.fix_spec(run, "00").unwrap();
-        store.run_was_lost(run, "its state was lost").unwrap();
-        assert!(store.run_goes_on(&device(1), run).unwrap(), "the attempt is open");
-        store.run_was_lost(run, "its state was lost").unwrap();
-        let row = store.run(run).unwrap().unwrap();
+        store.runs().fix_spec(run, "00").unwrap();
+        store.runs().mark_lost(run, "its state was lost").unwrap();
+        assert!(
+            store.runs().reopen(&device(1), run).unwrap(),
+            "the attempt is open"
+        );
+        store.runs().mark_lost(run, "its state was lost").unwrap();
+        let row = store.runs().get(run).unwrap().unwrap();
         let record = example_record(&row, &row.state);
         assert!(
             store
-                .run_is_recorded(&row, &record, &RunOutcome::default())
+                .runs()
+                .record(&row, &record, &RunOutcome::default())
                 .unwrap()
         );
         let end = AttemptEnd {
@@ -449,10 +453,10 @@ mod tests {
             run: None,
             now: "2026-01-01T01:00:00Z",
         };
-        store.end_attempt(&attempt, end).unwrap();
-        assert!(!store.run_goes_on(&device(1), run).unwrap());
-        assert!(store.run(run).unwrap().unwrap().is_over());
-        let aborts = store.pending_aborts(&device(1)).unwrap();
+        store.attempts().end(&attempt, end).unwrap();
+        assert!(!store.runs().reopen(&device(1), run).unwrap());
+        assert!(store.runs().get(run).unwrap().unwrap().is_over());
+        let aborts = store.runs().pending_aborts(&device(1)).unwrap();
         assert_eq!(aborts.len(), 1);
         assert_eq!(aborts[0].0, run, "it gets no other run meanwhile");
     }
@@ -472,7 +476,7 @@ mod tests {
                     3 => end(&store, cell, None),
                     4 => end(&store, cell, Some(EndCause::Device)),
                     5 => end(&store, cell, Some(EndCause::Workload)),
-                    6 => drop(store.retry_cells(NAME, EndCause::Workload, "operator").unwrap()),
+                    6 => drop(store.cells().retry(NAME, EndCause::Workload, "operator").unwrap()),
                     _ => {
                         update(&mut progress, &store);
                     }

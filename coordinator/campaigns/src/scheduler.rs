@@ -106,8 +106,8 @@ impl Scheduler {
     /// Performs the due steps. Returns whether it requested a run or the end of a run.
     pub(super) fn look(&mut self, now: Now) -> anyhow::Result<bool> {
         self.clock_steps.note(now);
-        let campaigns = self.store.campaigns()?;
-        let open = self.store.open_attempts()?;
+        let campaigns = self.store.campaigns().all()?;
+        let open = self.store.attempts().open()?;
         let is_unfinished = |campaign: &&CampaignRow| campaign.ended.is_none();
         let unfinished: BTreeSet<&str> = campaigns
             .iter()
@@ -130,9 +130,9 @@ impl Scheduler {
                 tracing::error!(campaign = attempt.campaign, cell = attempt.cell, "{error:#}");
             }
         }
-        let devices = self.store.devices()?;
+        let devices = self.store.devices().all()?;
         // While the coordinator itself has no broker connection, no device counts as absent.
-        if self.store.service()?.broker_lost.is_some() {
+        if self.store.service().state()?.broker_lost.is_some() {
             self.absences.forget();
         } else {
             self.absences.note(&devices, now.instant);
@@ -142,7 +142,7 @@ impl Scheduler {
             has_changed |= self.end_if_due(attempt, &campaigns, &devices, now)?;
         }
         // Read again: a user may have changed it meanwhile, and attempts have ended.
-        for campaign in self.store.campaigns()?.iter().filter(is_unfinished) {
+        for campaign in self.store.campaigns().all()?.iter().filter(is_unfinished) {
             // An error of one campaign must not delay the others.
             match self.advance(campaign, &devices, now) {
                 Ok(advanced) => has_changed |= advanced,
@@ -153,22 +153,28 @@ impl Scheduler {
     }
 
     fn device_name(&self, device: &DeviceId) -> anyhow::Result<String> {
-        let row = self.store.device(device)?;
+        let row = self.store.devices().get(device)?;
         Ok(row.map_or_else(|| device.to_string(), |row| row.name))
     }
 
     /// Begins attempts of a campaign, and ends it when nothing is left. Returns whether runs were requested.
     fn advance(&mut self, campaign: &CampaignRow, devices: &[DeviceRow], now: Now) -> anyhow::Result<bool> {
         if let Some(reason) = self.no_more_attempts(campaign, now) {
-            self.store.skip_waiting_cells(&campaign.name, &reason)?;
+            self.store.cells().skip_waiting(&campaign.name, &reason)?;
         }
-        self.store.skip_audits_of_failed_cells(&campaign.name)?;
-        if self.store.end_campaign(&campaign.name, &now.wall.to_string())? {
+        self.store.cells().skip_audits_of_failed(&campaign.name)?;
+        if self
+            .store
+            .campaigns()
+            .end(&campaign.name, &now.wall.to_string())?
+        {
             tracing::info!(campaign = campaign.name, "ended");
             return Ok(false);
         }
         let is_over = self.deadline_state(campaign, now) != DeadlineState::Ahead;
-        if is_over || campaign.state != CampaignState::Running || self.store.service()?.broker_lost.is_some()
+        if is_over
+            || campaign.state != CampaignState::Running
+            || self.store.service().state()?.broker_lost.is_some()
         {
             return Ok(false);
         }
@@ -210,8 +216,11 @@ impl Scheduler {
     }
 
     fn fleet(&self, campaign: &CampaignRow, devices: &[DeviceRow]) -> anyhow::Result<FleetView> {
-        let busy = self.store.busy_devices()?;
-        let changed = self.store.devices_with_other_software(&campaign.name)?;
+        let busy = self.store.attempts().busy_devices()?;
+        let changed = self
+            .store
+            .campaigns()
+            .devices_with_other_software(&campaign.name)?;
         let present: BTreeSet<DeviceId> = devices
             .iter()
             .filter(|device| is_eligible(device) && !changed.contains_key(&device.id))

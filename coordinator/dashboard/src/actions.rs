@@ -121,7 +121,7 @@ async fn on_campaign(
 ) -> Answer {
     work.action(move |hub| {
         let store = writable_store(hub)?;
-        let row = store.campaign(&name)?.ok_or_else(PageError::no_campaign)?;
+        let row = store.campaigns().get(&name)?.ok_or_else(PageError::no_campaign)?;
         expect_permission(&operator)?;
         operation(&row, &operator.author(), &store).map_err(refusal)?;
         see_other(format!("/campaign/{}", path_segment(&row.name)))

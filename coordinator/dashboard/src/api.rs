@@ -143,13 +143,13 @@ fn answer(status: StatusCode, document: &Value) -> Response {
 }
 
 fn devices(reader: &mut Reader, _: &ApiRequest) -> Result<Value, PageError> {
-    let devices = reader.store().devices()?;
-    let refused = reader.store().other_versions()?;
+    let devices = reader.store().devices().all()?;
+    let refused = reader.store().devices().other_versions()?;
     value(DeviceList::of(&devices, &refused))
 }
 
 fn device(reader: &mut Reader, request: &ApiRequest) -> Result<Value, PageError> {
-    let devices = reader.store().devices()?;
+    let devices = reader.store().devices().all()?;
     let is_meant = |row: &&DeviceRow| row.name == request.name || row.id.as_str() == request.name;
     let row = devices.iter().find(is_meant);
     value(DeviceDocument::from(
@@ -167,20 +167,20 @@ fn runs(reader: &mut Reader, request: &ApiRequest) -> Result<Value, PageError> {
 fn run(reader: &mut Reader, request: &ApiRequest) -> Result<Value, PageError> {
     let missing = || PageError::not_found("there is no such run");
     let id: RunId = request.name.parse().map_err(|_| missing())?;
-    let row = reader.store().run(id)?.ok_or_else(missing)?;
-    let streams = reader.store().streams(id)?;
+    let row = reader.store().runs().get(id)?.ok_or_else(missing)?;
+    let streams = reader.store().streams().of_run(id)?;
     value(shown_run(&row, &streams, &reader.workspace().run(id)))
 }
 
 fn campaigns(reader: &mut Reader, _: &ApiRequest) -> Result<Value, PageError> {
     let store = reader.store();
-    let rows = store.campaigns()?;
+    let rows = store.campaigns().all()?;
     let summaries: anyhow::Result<Vec<_>> = rows.iter().map(|row| campaign_summary(row, store)).collect();
     value(json!({ "campaigns": summaries? }))
 }
 
 fn campaign(reader: &mut Reader, request: &ApiRequest) -> Result<Value, PageError> {
-    let row = reader.store().campaign(&request.name)?;
+    let row = reader.store().campaigns().get(&request.name)?;
     let row = row.ok_or_else(|| PageError::not_found("there is no such campaign"))?;
     value(campaign_status(&row, None, reader.store())?)
 }

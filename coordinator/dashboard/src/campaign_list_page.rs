@@ -15,7 +15,7 @@ use regatta_lab_views::{
 
 /// Reads the campaigns, newest first.
 pub(super) fn read(store: &Store) -> anyhow::Result<Vec<CampaignSummary>> {
-    let rows = store.campaigns()?;
+    let rows = store.campaigns().all()?;
     let summaries = rows.iter().rev().map(|row| campaign_summary(row, store));
     summaries.collect()
 }

@@ -44,8 +44,9 @@ impl Suggestions {
     /// Reads them from the store.
     pub(super) fn read(store: &Store) -> store::Result<Self> {
         let mut selections = Vec::new();
-        for campaign in store.campaigns()? {
+        for campaign in store.campaigns().all()? {
             let mut variants: Vec<String> = store
+                .cells()
                 .combinations(&campaign.name)?
                 .into_iter()
                 .filter_map(|combination| combination.variant)
@@ -59,16 +60,16 @@ impl Suggestions {
                     .map(|variant| format!("campaign:{}/{variant}", campaign.name)),
             );
         }
-        selections.extend(store.labels()?.keys().map(|label| format!("label:{label}")));
+        selections.extend(store.labels().all()?.keys().map(|label| format!("label:{label}")));
         // Removed devices may have the names of present ones.
-        let names: BTreeSet<String> = store.device_names()?.into_values().collect();
+        let names: BTreeSet<String> = store.devices().names()?.into_values().collect();
         selections.extend(names.iter().map(|name| format!("device:{name}")));
         // A name with a plus would be two conditions, and a name that must be escaped cannot be typed.
         selections.retain(|words| !words.contains('+') && shown(words, MAX_TEXT) == *words);
         selections.truncate(MAX_SUGGESTIONS);
         Ok(Self {
             selections,
-            benchmarks: store.benchmarks_with_runs()?,
+            benchmarks: store.runs().benchmarks()?,
         })
     }
 }

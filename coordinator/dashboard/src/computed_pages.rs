@@ -65,7 +65,7 @@ async fn history(work: PageWork, RawQuery(query): RawQuery) -> Result<Response, 
 
 async fn power_sessions(work: PageWork) -> Result<Response, PageError> {
     computed(&work, move |hub| {
-        let rows = hub.read(|reader| reader.store().power_sessions())?;
+        let rows = hub.read(|reader| reader.store().power_sessions().all())?;
         Ok((None, power_list_page::page(&rows)))
     })
     .await

@@ -32,11 +32,14 @@ impl DeviceSnapshot {
         let Ok(id) = id.parse::<DeviceId>() else {
             return Ok(None);
         };
-        let is_removed = store.member(&id)?.is_some_and(|member| member.removed.is_some());
-        let Some(row) = store.device(&id)?.filter(|_| !is_removed) else {
+        let is_removed = store
+            .members()
+            .get(&id)?
+            .is_some_and(|member| member.removed.is_some());
+        let Some(row) = store.devices().get(&id)?.filter(|_| !is_removed) else {
             return Ok(None);
         };
-        let log = store.health_log(&id)?;
+        let log = store.health().log(&id)?;
         Ok(Some(Self { row, log }))
     }
 }

@@ -36,9 +36,9 @@ pub struct FleetSnapshot {
 impl FleetSnapshot {
     /// Reads the fleet.
     pub fn read(store: &Store) -> store::Result<Self> {
-        let mut runs = store.current_runs()?;
-        let queued: BTreeMap<DeviceId, u64> = store.queued_runs()?;
-        let devices = store.devices()?.into_iter().map(|row| FleetDevice {
+        let mut runs = store.runs().current()?;
+        let queued: BTreeMap<DeviceId, u64> = store.runs().count_queued()?;
+        let devices = store.devices().all()?.into_iter().map(|row| FleetDevice {
             facts: row.reported_facts().ok(),
             run: runs.remove(&row.id),
             queued: queued.get(&row.id).copied().unwrap_or(0),
@@ -47,8 +47,8 @@ impl FleetSnapshot {
         Ok(Self {
             read: Timestamp::now(),
             devices: devices.collect(),
-            refused: store.other_versions()?.len(),
-            broker_lost: store.service()?.broker_lost,
+            refused: store.devices().other_versions()?.len(),
+            broker_lost: store.service().state()?.broker_lost,
         })
     }
 }

@@ -75,33 +75,33 @@ pub(super) fn metrics(fleet: &FleetSnapshot, store: &Store, workspace: &Workspac
         "counter",
         "Changes of devices' health, by the health after the change.",
         "health",
-        &store.count_health_changes()?,
+        &store.health().count_changes()?,
     );
     metrics.counts(
         "regatta_open_runs",
         "gauge",
         "Runs without a record.",
         "phase",
-        &store.count_open_runs()?,
+        &store.runs().count_open()?,
     );
     metrics.counts(
         "regatta_recorded_runs",
         "gauge",
         "Recorded runs that were not removed.",
         "verdict",
-        &store.count_recorded_runs()?,
+        &store.runs().count_recorded()?,
     );
     metrics.gauge(
         "regatta_delivered_bytes",
         "Delivered bytes of runs that were not removed.",
-        store.delivered_bytes()?,
+        store.streams().delivered_bytes()?,
     );
     campaigns(&mut metrics, store)?;
     Ok(metrics.0)
 }
 
 fn coordinator(metrics: &mut Metrics, store: &Store, workspace: &Workspace) -> anyhow::Result<()> {
-    let service = store.service()?;
+    let service = store.service().state()?;
     metrics.family("regatta_build_info", "gauge", "The coordinator's version.");
     metrics.value("regatta_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let started: Option<Timestamp> = service.started.and_then(|started| started.parse().ok());
@@ -191,7 +191,7 @@ fn campaigns(metrics: &mut Metrics, store: &Store) -> anyhow::Result<()> {
         "gauge",
         "Cells of campaigns that have not ended, by state.",
     );
-    for row in store.campaigns()?.iter().filter(|row| row.ended.is_none()) {
+    for row in store.campaigns().all()?.iter().filter(|row| row.ended.is_none()) {
         let summary = campaign_summary(row, store)?;
         for (state, cells) in [
             ("good", summary.good),
@@ -212,7 +212,7 @@ fn campaigns(metrics: &mut Metrics, store: &Store) -> anyhow::Result<()> {
         "counter",
         "Ended attempts of campaigns, by cause, and the good ones.",
         "cause",
-        &store.count_ended_attempts()?,
+        &store.attempts().count_ended()?,
     );
     Ok(())
 }

@@ -39,11 +39,11 @@ pub(super) struct SessionView {
 impl SessionView {
     /// Reads a session. `None` when no session has this id. It blocks.
     pub(super) fn read(id: &str, store: &Store, workspace: &Workspace) -> anyhow::Result<Option<Self>> {
-        let Some(row) = store.power_session(id)? else {
+        let Some(row) = store.power_sessions().get(id)? else {
             return Ok(None);
         };
         let directory = workspace.power_session(&row.id);
-        let names = store.device_names()?;
+        let names = store.devices().names()?;
         let name = names.iter().find(|(known, _)| known.as_str() == row.device);
         let (record, unreadable) = match read_session_record(&directory) {
             Ok(record) => (record, None),

@@ -97,7 +97,7 @@ impl<Q: PartialEq + Clone, R> RecentResults<Q, R> {
         self.of(query, workspace.root(), || {
             let store = Store::open(&workspace.database())?;
             compute(&Runs {
-                rows: store.runs()?,
+                rows: store.runs().all()?,
                 workspace,
                 store: &store,
             })

@@ -128,7 +128,7 @@ async fn runs(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
     work.quick(move |hub| {
         hub.read(|reader| {
             let pieces = reader.render(&View::Runs(query.clone()))?;
-            let benchmarks = reader.store().benchmarks_with_runs()?;
+            let benchmarks = reader.store().runs().benchmarks()?;
             Ok(run_list_page::page(&query, &pieces, &benchmarks))
         })
     })
@@ -145,7 +145,7 @@ async fn run(work: PageWork, Path(run): Path<String>) -> Answer<Page> {
     read_charts(&work, run).await?;
     work.quick(move |hub| {
         hub.read(|reader| {
-            let row = reader.store().run(run)?.ok_or_else(no_run)?;
+            let row = reader.store().runs().get(run)?.ok_or_else(no_run)?;
             let pieces = reader.render_run(&row)?;
             Ok(run_page::page(&row, &pieces))
         })
@@ -197,7 +197,7 @@ async fn campaign(
     work.quick(move |hub| {
         hub.read(|reader| {
             let store = reader.store();
-            let row = store.campaign(&name)?.ok_or_else(PageError::no_campaign)?;
+            let row = store.campaigns().get(&name)?.ok_or_else(PageError::no_campaign)?;
             let snapshot = CampaignSnapshot::read(&row, store)?;
             let pieces = campaign_page::pieces(&snapshot);
             Ok(campaign_page::page(&snapshot, &pieces, &visitor.controls()))
@@ -208,7 +208,11 @@ async fn campaign(
 
 async fn live_campaign(work: PageWork, Path(name): Path<String>) -> Answer<Response> {
     let known = name.clone();
-    let found = work.quick(move |hub| Ok(hub.read(|reader| reader.store().campaign(&known))?.is_some()));
+    let found = work.quick(move |hub| {
+        Ok(hub
+            .read(|reader| reader.store().campaigns().get(&known))?
+            .is_some())
+    });
     match found.await? {
         true => watched(&work, View::Campaign(name)).await,
         false => Err(PageError::no_campaign()),

@@ -37,7 +37,7 @@ impl RunList {
         let devices = if query.device.is_empty() {
             None
         } else {
-            let known = store.device_names()?.into_iter();
+            let known = store.devices().names()?.into_iter();
             let found = known.filter(|(id, name)| {
                 name.to_lowercase().contains(&query.device) || id.as_str().starts_with(&query.device)
             });
@@ -50,7 +50,7 @@ impl RunList {
         };
         let (mut rows, mut read, mut last_read) = (Vec::new(), 0, None);
         while rows.len() < PAGE && read < MAX_READ {
-            let more = store.runs_page(&selection, PAGE)?;
+            let more = store.runs().page(&selection, PAGE)?;
             let is_last = more.len() < PAGE;
             read += more.len();
             for row in more {
@@ -70,8 +70,12 @@ impl RunList {
         }
         if let Some(last) = last_read {
             selection.before = Some(last);
-            last_read =
-                last_read.filter(|_| store.runs_page(&selection, 1).is_ok_and(|rows| !rows.is_empty()));
+            last_read = last_read.filter(|_| {
+                store
+                    .runs()
+                    .page(&selection, 1)
+                    .is_ok_and(|rows| !rows.is_empty())
+            });
         }
         Ok(Self {
             rows,

@@ -77,8 +77,8 @@ impl PageServer {
         };
         let open = || Store::open(&workspace.database());
         let store = open()?;
-        store.page_is_served(&url)?;
-        let lacks_tokens = tls.is_some() && store.page_tokens()?.is_empty();
+        store.service().set_page(&url)?;
+        let lacks_tokens = tls.is_some() && store.page_tokens().all()?.is_empty();
         let hub = Hub::new(Reader::new(store, workspace.clone()));
         let access = Access::new(open()?, tls.is_some())?;
         let router = routes(Arc::clone(&hub), hosts, access);

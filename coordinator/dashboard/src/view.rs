@@ -100,14 +100,14 @@ impl Reader {
                 None => Pieces::default(),
             }),
             View::Runs(query) => Ok(run_list_page::pieces(query, &RunList::read(query, &self.store)?)),
-            View::Run(run) => match self.store.run(*run)? {
+            View::Run(run) => match self.store.runs().get(*run)? {
                 Some(row) => Ok(self.render_run(&row)?),
                 None => Ok(run_page::removed_pieces()),
             },
             View::Campaigns => Ok(campaign_list_page::pieces(&campaign_list_page::read(
                 &self.store,
             )?)),
-            View::Campaign(name) => match self.store.campaign(name)? {
+            View::Campaign(name) => match self.store.campaigns().get(name)? {
                 Some(row) => Ok(campaign_page::pieces(&CampaignSnapshot::read(&row, &self.store)?)),
                 None => Ok(Pieces::default()),
             },
@@ -116,7 +116,7 @@ impl Reader {
 
     /// Renders the changing parts of a run's page.
     pub(super) fn render_run(&mut self, row: &RunRow) -> store::Result<Pieces> {
-        let streams = self.store.streams(row.id)?;
+        let streams = self.store.streams().of_run(row.id)?;
         Ok(run_page::pieces(row, &streams, self.charts(row).as_deref()))
     }
 
@@ -136,7 +136,7 @@ impl Reader {
         if self.charts.iter().any(|(known, _)| *known == run) {
             return Ok(None);
         }
-        Ok(self.store.run(run)?.filter(RunRow::is_over))
+        Ok(self.store.runs().get(run)?.filter(RunRow::is_over))
     }
 
     /// Keeps the data of a run's plots.

@@ -159,7 +159,7 @@ impl Deployment<'_> {
     /// Returns whether the device last connected with another agent than the package's. An installation that was cut off may have replaced
     /// the program of a daemon that still runs.
     fn runs_other_agent(&self, device: Option<&DeviceId>, package: &Package) -> Result<bool, DeployError> {
-        let row = device.map_or(Ok(None), |device| self.store.device(device))?;
+        let row = device.map_or(Ok(None), |device| self.store.devices().get(device))?;
         // An agent that reports no hash is older than the package.
         let is_other =
             |row: &DeviceRow| hello::agent_sha256(row).is_none_or(|agent| agent != package.agent_sha256());
@@ -278,14 +278,14 @@ impl Deployment<'_> {
         // The identity after the installation, or the existing one.
         let identity = self.identity(site)?;
         let returning = match &identity.device {
-            Some(device) => self.store.member(device)?.map(|member| member.device),
+            Some(device) => self.store.members().get(device)?.map(|member| member.device),
             None => None,
         };
         self.progress.say(&format!("enrolling it as {name}, at {host}"));
         let made = self.lab.token(self.store, name, host, returning.as_ref(), None)?;
         site.enroll(&made.token.to_string()).map_err(|error| {
             // The token will not be used, so its name is free for the next attempt.
-            let _ = self.store.forget_unused_tokens(name);
+            let _ = self.store.enrollment_tokens().delete_unused(name);
             error.into()
         })
     }

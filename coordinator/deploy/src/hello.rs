@@ -48,7 +48,7 @@ pub(crate) fn wait(
     let begin = Instant::now();
     let mut failure = HelloError::Silent(patience);
     loop {
-        if let Some(row) = store.device(device)?
+        if let Some(row) = store.devices().get(device)?
             && row.online
             && row.last_seen.as_str() > since
         {

@@ -145,12 +145,13 @@ pub(crate) fn enrollment_state(
         return Ok(EnrollmentState::Unanswered);
     }
     let by_name = store
-        .members()?
+        .members()
+        .all()?
         .into_iter()
         .find(|member| member.removed.is_none() && member.name == name);
     let is_ours = |lab: &EnrolledIn| lab.authority_sha256 == hex(authority);
     if let Some(device) = &identity.device
-        && let Some(member) = store.member(device)?
+        && let Some(member) = store.members().get(device)?
     {
         let device = device.clone();
         if member.removed.is_some() {
@@ -226,16 +227,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("db")).unwrap();
         for (device, name) in [(1, "boat"), (2, "ship"), (3, "wreck")] {
-            store.add_token(name, name, "9999").unwrap();
+            store.enrollment_tokens().add(name, name, "9999").unwrap();
             let certificate = NewCertificate {
                 serial: &[device],
                 not_after: "9999",
             };
             store
-                .enter(name, &id(device), &[device; 32], certificate, Renaming::Refused)
+                .members()
+                .enroll(name, &id(device), &[device; 32], certificate, Renaming::Refused)
                 .unwrap();
         }
-        store.remove_member(&id(3), "wreck", &[3; 32]).unwrap();
+        store.members().remove(&id(3), "wreck", &[3; 32]).unwrap();
         let decisions = [
             decision(&store, "raft", &board(None, None), false),
             decision(&store, "raft", &board(Some(9), None), false),

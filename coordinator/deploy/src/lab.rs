@@ -161,7 +161,7 @@ impl Lab {
         returning: Option<&DeviceId>,
         lifetime: Option<SignedDuration>,
     ) -> Result<NewToken, TokenError> {
-        store.forget_unused_tokens(name)?;
+        store.enrollment_tokens().delete_unused(name)?;
         enrollment::issue(
             store,
             &TokenRequest {

@@ -94,7 +94,7 @@ impl<'a> MeterLease<'a> {
         session: &str,
         device: &DeviceId,
     ) -> Result<Self, LeaseError> {
-        let ended = match store.lease_meter(meter, session, device)? {
+        let ended = match store.meters().lease(meter, session, device)? {
             Leased::MeterBusy(lease) => return Err(LeaseError::of(meter, &lease)),
             Leased::DeviceBusy(device) => return Err(LeaseError::DeviceBusy(device)),
             Leased::DeviceHasRuns(runs) => return Err(LeaseError::DeviceHasRuns(runs)),
@@ -118,6 +118,6 @@ impl<'a> MeterLease<'a> {
 impl Drop for MeterLease<'_> {
     fn drop(&mut self) {
         // A store that fails here leaves a lease that is stale once this process ends.
-        let _ = self.store.release_meter(&self.meter, &self.session);
+        let _ = self.store.meters().release(&self.meter, &self.session);
     }
 }

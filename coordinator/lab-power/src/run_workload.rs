@@ -138,7 +138,7 @@ impl<'a> RunWorkload<'a> {
     /// # Errors
     /// Returns an error when there was one, and the session has failed.
     pub(super) fn expect_alone(&self) -> Result<(), Error> {
-        let beside = self.order.store.runs_beside_session(self.order.session)?;
+        let beside = self.order.store.runs().beside_session(self.order.session)?;
         match beside.into_iter().find(|run| !self.repeated.contains(run)) {
             None => Ok(()),
             Some(run) => Err(Error::Beside(run)),
@@ -155,6 +155,7 @@ impl<'a> RunWorkload<'a> {
         if let Some(running) = &self.running {
             self.order
                 .store
+                .runs()
                 .request_abort(running.run, "its power session has failed")?;
         }
         Ok(())
@@ -175,7 +176,8 @@ impl<'a> RunWorkload<'a> {
         let is_ranging = part == Part::Ranging;
         self.order
             .store
-            .request_session_run(self.order.session, is_ranging, &draft)?;
+            .runs()
+            .request_of_session(self.order.session, is_ranging, &draft)?;
         match part {
             Part::Ranging => self.requested.ranging = Some(run),
             Part::Testing => self.requested.testing = Some(run),
@@ -235,7 +237,7 @@ impl<'a> RunWorkload<'a> {
         if !self.order.workspace.is_served() {
             return Err(Error::NotServed);
         }
-        let device = self.order.store.device(&self.order.draft.spec.device)?;
+        let device = self.order.store.devices().get(&self.order.draft.spec.device)?;
         if device.is_some_and(|device| device.online) {
             self.offline_since = None;
             return Ok(());
@@ -262,7 +264,7 @@ impl<'a> RunWorkload<'a> {
         if self.done.contains(&run) {
             return Ok(false);
         }
-        let row = self.order.store.run(run)?.ok_or(Error::Gone(run))?;
+        let row = self.order.store.runs().get(run)?.ok_or(Error::Gone(run))?;
         if !row.is_over() {
             if requested.elapsed() > limit + MAX_END_TIME {
                 return Err(Error::Limit {

@@ -108,7 +108,7 @@ impl Logins<'_> {
         device: &DeviceId,
         store: &Store,
     ) -> Result<Option<Rc<Link>>, MachinesError> {
-        let login = match (login, store.login(device)?) {
+        let login = match (login, store.devices().login(device)?) {
             (Some(login), _) => login.clone(),
             (None, Some(login)) if !is_here(store, device)? => login.parse()?,
             (None, _) => return Ok(None),
@@ -206,7 +206,7 @@ impl SessionMachines {
 
 /// Whether a device is this machine.
 fn is_here(store: &Store, device: &DeviceId) -> Result<bool, StoreError> {
-    let row = store.device(device)?;
+    let row = store.devices().get(device)?;
     let facts = row.and_then(|row| row.reported_facts().ok());
     let own = boot_id::of_this_machine();
     Ok(facts.is_some_and(|facts| facts.boot_id.is_some() && facts.boot_id == own))

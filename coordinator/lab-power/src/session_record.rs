@@ -239,11 +239,11 @@ mod tests {
             r#"{"ptd": "/opt/ptd", "python": "python3", "device_type": 49, "interface": "", "device_port": "/dev/usbtmc0",
                 "channel": [], "gpib_board": null, "port": 4950, "ptd_port": 8888, "ntp": "ntp"}"#,
         );
-        store.keep_meter("lab", &settings.unwrap(), false).unwrap();
+        store.meters().put("lab", &settings.unwrap(), false).unwrap();
         let draft = example_draft("ab".repeat(16).parse().unwrap());
         let facts = SessionFacts {
             id: "one",
-            meter: &store.meter("lab").unwrap().unwrap(),
+            meter: &store.meters().get("lab").unwrap().unwrap(),
             machine: "me@boat".to_owned(),
             draft: &draft,
             runs: SessionRuns::default(),

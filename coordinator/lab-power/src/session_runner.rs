@@ -144,7 +144,7 @@ impl<'a> PowerSessionRunner<'a> {
         if let Some(reason) = cancel.requested() {
             return Err(PowerSessionError::Cancelled(reason));
         }
-        self.store.power_session_begins(NewPowerSession {
+        self.store.power_sessions().begin(NewPowerSession {
             id: job.session,
             meter: &self.meter.name,
             device: device.as_str(),
@@ -154,7 +154,7 @@ impl<'a> PowerSessionRunner<'a> {
         let made = self.run_begun(job, boot_id, progress, cancel);
         if let Err(error) = &made {
             // A session without a record has ended, too. The error itself is returned.
-            let _ = self.store.fail_power_session(job.session, &error.recorded());
+            let _ = self.store.power_sessions().fail(job.session, &error.recorded());
         }
         made
     }
@@ -289,7 +289,7 @@ impl<'a> PowerSessionRunner<'a> {
             _ => return,
         };
         // A full disk must not end the session; its end is stored in any case.
-        let _ = self.store.power_session_changes(session, change);
+        let _ = self.store.power_sessions().record_change(session, change);
     }
 }
 

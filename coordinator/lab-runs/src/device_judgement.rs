@@ -11,7 +11,7 @@ use regatta_lab_store::{COORDINATOR, DeviceHealth, HealthChange, Result, Store};
 /// # Errors
 /// Returns an error when the store fails.
 pub fn judge_device(store: &Store, run: RunId, limit: u32) -> Result<()> {
-    let Some(row) = store.run(run)? else {
+    let Some(row) = store.runs().get(run)? else {
         return Ok(());
     };
     let Some(end) = RunEnd::of(&row) else {
@@ -34,7 +34,7 @@ pub fn judge_device(store: &Store, run: RunId, limit: u32) -> Result<()> {
 /// # Errors
 /// Returns an error when the store fails.
 pub(crate) fn judge_unsealed_runs(store: &Store, limit: u32) -> Result<()> {
-    for row in store.unsealed_runs()? {
+    for row in store.runs().unsealed()? {
         let Some(reason) = row
             .state
             .reason
@@ -54,8 +54,8 @@ pub(crate) fn judge_unsealed_runs(store: &Store, limit: u32) -> Result<()> {
 }
 
 fn change_health(store: &Store, device: &DeviceId, change: HealthChange<'_>) -> Result<()> {
-    let before = store.health(device)?.verdict;
-    if let Some(after) = store.change_health(device, change, COORDINATOR)? {
+    let before = store.health().get(device)?.verdict;
+    if let Some(after) = store.health().change(device, change, COORDINATOR)? {
         let cause = after.cause.as_deref().unwrap_or_default();
         match after.verdict {
             verdict if verdict == before => {}

@@ -147,7 +147,7 @@ impl Dispatcher {
         let mut counted = Instant::now();
         while let Some(count) = notifier.wait(heard, PAUSE) {
             if counted.elapsed() >= COUNT_SERVICE {
-                match self.store.has_served(COUNT_SERVICE) {
+                match self.store.service().add_time_served(COUNT_SERVICE) {
                     Ok(()) => counted += COUNT_SERVICE,
                     Err(error) => tracing::error!("dispatch: {:#}", anyhow::Error::from(error)),
                 }
@@ -169,8 +169,8 @@ impl Dispatcher {
             tracing::info!("a run reached its limit");
         }
         judge_unsealed_runs(&self.store, self.workspace.config().quarantine_after)?;
-        let devices = self.store.devices_with_open_runs()?;
-        let open = self.store.open_run_states()?;
+        let devices = self.store.devices().with_open_runs()?;
+        let open = self.store.runs().open_states()?;
         let mut runs_of: BTreeMap<&DeviceId, Vec<&OpenRun>> = BTreeMap::new();
         for run in &open {
             runs_of.entry(&run.device).or_default().push(run);
@@ -185,7 +185,7 @@ impl Dispatcher {
         for device in &devices {
             let mine = runs_of.get(&device.id).map_or(&[][..], Vec::as_slice);
             requested.extend(mine.iter().map(|run| run.id));
-            let aborts = self.store.pending_aborts(&device.id)?;
+            let aborts = self.store.runs().pending_aborts(&device.id)?;
             for (run, reason) in &aborts {
                 requested.insert(*run);
                 requests.extend(self.due_abort(*run, device, reason));
@@ -210,13 +210,13 @@ impl Dispatcher {
             self.begin(batch)?;
         }
         self.requested.retain(|id, _| requested.contains(id));
-        for (id, device) in self.store.examinations_to_send()? {
+        for (id, device) in self.store.examinations().unsent()? {
             self.send(&device, id, &Command::Examine)?;
-            self.store.examination_is_sent(id)?;
+            self.store.examinations().mark_sent(id)?;
         }
-        for (id, device) in self.store.refused_examinations()? {
+        for (id, device) in self.store.examinations().unacknowledged_refusals()? {
             self.send(&device, id, &Command::Forget)?;
-            self.store.refused_examination_is_answered(id)?;
+            self.store.examinations().acknowledge_refusal(id)?;
         }
         Ok(())
     }
@@ -224,31 +224,37 @@ impl Dispatcher {
     /// Sends `Release` and `Forget` for recorded runs, and `Forget` for removed ones. A device may delete a released run, and must delete a forgotten one.
     fn give_up_recorded_runs(&self) -> anyhow::Result<()> {
         let release = |(run, device)| (device, run, Command::Release);
-        let releases: Requests = self.store.runs_to_release()?.into_iter().map(release).collect();
+        let releases: Requests = self.store.runs().releasable()?.into_iter().map(release).collect();
         for batch in releases.chunks(BATCH) {
             self.send_all(batch)?;
             self.store.all_or_nothing(|store| {
                 let mut sent = batch.iter();
-                sent.try_for_each(|(_, run, _)| store.release_is_sent(*run))
+                sent.try_for_each(|(_, run, _)| store.runs().mark_release_sent(*run))
             })?;
         }
         let kept = self.workspace.config().keep_on_device.as_secs();
         let forget = |(run, device)| (device, run, Command::Forget);
-        let forgets: Requests = self.store.runs_to_forget(kept)?.into_iter().map(forget).collect();
+        let forgets: Requests = self
+            .store
+            .runs()
+            .forgettable(kept)?
+            .into_iter()
+            .map(forget)
+            .collect();
         for batch in forgets.chunks(BATCH) {
             self.send_all(batch)?;
             self.store.all_or_nothing(|store| {
                 let mut sent = batch.iter();
-                sent.try_for_each(|(_, run, _)| store.keep_forget_sent(*run, true))
+                sent.try_for_each(|(_, run, _)| store.runs().set_forget_sent(*run, true))
             })?;
         }
-        for removed in self.store.removed_runs_to_forget()? {
+        for removed in self.store.removed_runs().unsent()? {
             // A device only forgets released runs, and this one may have been removed before its release.
             if removed.is_released {
                 self.send(&removed.device, removed.run, &Command::Release)?;
             }
             self.send(&removed.device, removed.run, &Command::Forget)?;
-            self.store.removal_is_sent(removed.run)?;
+            self.store.removed_runs().mark_sent(removed.run)?;
         }
         Ok(())
     }
@@ -302,7 +308,7 @@ impl Dispatcher {
         let silence = match self.silences.entry(run.id) {
             Entry::Occupied(known) if known.get().revision == run.revision => known.into_mut(),
             other => {
-                let bytes = delivered(&self.store.streams(run.id)?);
+                let bytes = delivered(&self.store.streams().of_run(run.id)?);
                 other.insert_entry(Silence::of(run, bytes));
                 return Ok(None);
             }
@@ -311,7 +317,7 @@ impl Dispatcher {
         if device.running.is_some() || !silence.is_over() {
             return Ok(None);
         }
-        let streams = self.store.streams(run.id)?;
+        let streams = self.store.streams().of_run(run.id)?;
         let bytes = delivered(&streams);
         if bytes != silence.bytes {
             *silence = Silence::of(run, bytes);
@@ -334,7 +340,7 @@ impl Dispatcher {
         let mut prepared = Vec::with_capacity(batch.len());
         for &(open, device) in batch {
             // A run that was removed meanwhile has no row.
-            let Some(run) = self.store.run(open.id)? else {
+            let Some(run) = self.store.runs().get(open.id)? else {
                 continue;
             };
             match self.spec_of(&run) {
@@ -359,7 +365,7 @@ impl Dispatcher {
         // A run whose user ended it meanwhile has no number.
         let numbers = self.store.all_or_nothing(|store| {
             let fix = |(run, device, text): &(RunRow, &DeviceRow, Vec<u8>)| {
-                let is_fixed = store.fix_spec(run.id, &sha256_hex(text))?;
+                let is_fixed = store.runs().fix_spec(run.id, &sha256_hex(text))?;
                 is_fixed.then(|| self.command_number(&device.id)).transpose()
             };
             ready.iter().map(fix).collect::<store::Result<Vec<_>>>()
@@ -385,14 +391,14 @@ impl Dispatcher {
     fn spec_of(&self, run: &RunRow) -> anyhow::Result<Option<Vec<u8>>> {
         let mut spec = run.draft.spec.clone();
         if !run.draft.is_conf_fixed {
-            let past = self.store.recorded_runs_like(&run.draft)?;
+            let past = self.store.runs().recorded_like(&run.draft)?;
             spec.conf.user_conf = run.draft.user_conf(&estimate(&spec, &past));
         }
         let mut text = serde_json::to_vec_pretty(&spec)?;
         text.push(b'\n');
         if text.len() + AROUND_A_SPEC > frame::MAX_BODY {
             let reason = format!("its spec has {} bytes, more than a message can carry", text.len());
-            self.store.run_cannot_be_sent(run.id, &reason)?;
+            self.store.runs().fail_unsent(run.id, &reason)?;
             return Ok(None);
         }
         Ok(Some(text))
@@ -402,7 +408,7 @@ impl Dispatcher {
     fn command_number(&self, device: &DeviceId) -> store::Result<Option<u64>> {
         self.keys
             .as_ref()
-            .map(|_| self.store.next_command(device))
+            .map(|_| self.store.numbers().next_command(device))
             .transpose()
     }
 

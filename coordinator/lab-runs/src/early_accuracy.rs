@@ -82,7 +82,7 @@ impl EarlyAccuracy {
         if !config.tls || !matches!(config.broker, BrokerChoice::Embedded { .. }) {
             return Ok(false);
         }
-        let runs = store.live_runs()?;
+        let runs = store.runs().live()?;
         let is_live = |id: &RunId| runs.iter().any(|run| run.run == *id);
         self.judged.retain(is_live);
         self.looked.retain(|id, _| is_live(id));
@@ -129,7 +129,7 @@ impl EarlyAccuracy {
                     end_reason::HOPELESS_ACCURACY
                 );
                 tracing::warn!(run = %run.run, "{reason}");
-                Ok(store.request_abort(run.run, &reason)?)
+                Ok(store.runs().request_abort(run.run, &reason)?)
             }
             Ok(value) => {
                 tracing::info!(run = %run.run, value, target, "the accuracy of the first {ANSWERS} answers");

@@ -114,7 +114,7 @@ impl Finisher {
                 Ok(false) => {}
                 Err(error) => tracing::error!("early accuracy: {error:#}"),
             }
-            match self.store.runs_to_record() {
+            match self.store.runs().recordable() {
                 Ok(runs) => self.finish_due(&runs, notifier),
                 Err(error) => tracing::error!("{:#}", anyhow::Error::from(error)),
             }
@@ -183,7 +183,7 @@ impl Finisher {
             return judged;
         }
         tracing::error!(run = %run.id, "{}: its files are kept", end_reason::JUDGING_ENDED);
-        self.store.give_up_run(run.id, end_reason::JUDGING_ENDED)?;
+        self.store.runs().give_up(run.id, end_reason::JUDGING_ENDED)?;
         self.mark.end();
         Ok(None)
     }
@@ -193,8 +193,8 @@ impl Finisher {
         let dir = self.workspace.run(run.id);
         // Somebody may have deleted it.
         dir.make().context("the run's directory")?;
-        let streams = self.store.streams(run.id)?;
-        let device = self.store.device(&run.device)?;
+        let streams = self.store.streams().of_run(run.id)?;
+        let device = self.store.devices().get(&run.device)?;
         let record = Record {
             delivery: DeliveryProof {
                 bytes: streams.iter().map(|stream| stream.committed).sum(),
@@ -208,15 +208,15 @@ impl Finisher {
             dir,
             outcome: RunOutcome::set_aside(&record),
             record,
-            device_key: self.store.public_key(&run.device)?,
+            device_key: self.store.devices().public_key(&run.device)?,
         })
     }
 
     /// Returns the record of an ended run, or `None` when files are missing, which the dispatcher then requests again.
     fn judge<'a>(&mut self, run: &'a RunRow) -> anyhow::Result<Option<PendingRecord<'a>>> {
         let dir = self.workspace.run(run.id);
-        let streams = self.store.streams(run.id)?;
-        let device = self.store.device(&run.device)?;
+        let streams = self.store.streams().of_run(run.id)?;
+        let device = self.store.devices().get(&run.device)?;
         let mut proven =
             evidence::prove(&dir, run, device.as_ref(), &streams).context("the delivered files")?;
         if !run.lost {
@@ -280,7 +280,7 @@ impl Finisher {
             dir,
             record,
             outcome,
-            device_key: self.store.public_key(&run.device)?,
+            device_key: self.store.devices().public_key(&run.device)?,
         }))
     }
 

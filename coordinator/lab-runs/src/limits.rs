@@ -31,7 +31,7 @@ impl RunLimits {
     /// # Errors
     /// Returns an error when the store fails.
     pub(super) fn look(&mut self, store: &Store, now: Instant) -> store::Result<bool> {
-        let leases = store.run_leases()?;
+        let leases = store.runs().leases()?;
         let online = leases.iter().filter(|lease| lease.is_online);
         let online: BTreeSet<RunId> = online.map(|lease| lease.run).collect();
         self.counted_until.retain(|run, _| online.contains(run));
@@ -41,7 +41,7 @@ impl RunLimits {
             let unsaved = now.duration_since(*until);
             let spent = lease.spent.saturating_add(unsaved);
             if unsaved >= UNSAVED {
-                store.has_spent(lease.run, unsaved)?;
+                store.runs().add_spent_time(lease.run, unsaved)?;
                 *until = now;
             }
             has_ended |= end_if_due(lease, spent, store)?;
@@ -55,11 +55,11 @@ fn end_if_due(lease: &RunLease, spent: Duration, store: &Store) -> store::Result
     if lease.phase.is_final() {
         // Its device could not seal it, and no abort changes that.
         let reason = format!("{} of {limit} s", end_reason::NOT_SEALED_IN_LIMIT);
-        return Ok(spent >= lease.limit && store.give_up_run(lease.run, &reason)?);
+        return Ok(spent >= lease.limit && store.runs().give_up(lease.run, &reason)?);
     }
     if spent >= lease.limit.saturating_add(ABORT_TIME) {
         let reason = format!("{} of {limit} s", end_reason::LIMIT_IGNORED);
-        return store.give_up_run(lease.run, &reason);
+        return store.runs().give_up(lease.run, &reason);
     }
     if spent < lease.limit || lease.is_ending {
         return Ok(false);
@@ -68,7 +68,9 @@ fn end_if_due(lease: &RunLease, spent: Duration, store: &Store) -> store::Result
         RunPhase::Queued | RunPhase::Preparing => end_reason::NOT_STARTED_IN_LIMIT,
         _ => end_reason::LIMIT_REACHED,
     };
-    store.request_abort(lease.run, &format!("{beginning} of {limit} s"))
+    store
+        .runs()
+        .request_abort(lease.run, &format!("{beginning} of {limit} s"))
 }
 
 #[cfg(test)]
@@ -107,18 +109,19 @@ mod tests {
                 facts_json: b"{}".to_vec(),
                 runs: Vec::new(),
             };
-            store.device_sent_hello(&hello).unwrap();
+            store.devices().record_hello(&hello).unwrap();
             let mut draft = example_draft(hello.device);
             draft.limit_s = Some(LIMIT);
-            store.add_run(&draft).unwrap();
-            store.fix_spec(draft.spec.run, "00").unwrap();
+            store.runs().add(&draft).unwrap();
+            store.runs().fix_spec(draft.spec.run, "00").unwrap();
             let state = RunState {
                 phase,
                 reason: None,
                 revision: 3,
             };
             store
-                .device_reported_state(&draft.spec.device, draft.spec.run, &state)
+                .runs()
+                .record_state(&draft.spec.device, draft.spec.run, &state)
                 .unwrap();
             Self {
                 store,
@@ -134,7 +137,7 @@ mod tests {
         }
 
         fn row(&self) -> regatta_lab_store::RunRow {
-            self.store.run(self.draft.spec.run).unwrap().unwrap()
+            self.store.runs().get(self.draft.spec.run).unwrap().unwrap()
         }
     }
 
@@ -172,13 +175,13 @@ mod tests {
         };
         // Its files are being delivered, which may take longer than the run.
         let state = failed("the engine refused the model", 4);
-        world.store.device_reported_state(&device, run, &state).unwrap();
+        world.store.runs().record_state(&device, run, &state).unwrap();
         assert!(!world.look(LIMIT + 1_000));
         let state = failed(
             "the run could not be sealed: run.log cannot be flushed to disk: Input/output error (os error 5)",
             5,
         );
-        world.store.device_reported_state(&device, run, &state).unwrap();
+        world.store.runs().record_state(&device, run, &state).unwrap();
         world.limits = RunLimits::default();
         world.look(LIMIT + 1_000);
         assert!(world.look(2 * LIMIT + 1_010));
@@ -196,10 +199,10 @@ mod tests {
         let device = world.draft.spec.device.clone();
         world.look(0);
         world.look(400);
-        world.store.device_left(&device).unwrap();
+        world.store.devices().mark_offline(&device).unwrap();
         world.look(401);
         world.look(9_000);
-        world.store.device_lives(&device, None).unwrap();
+        world.store.devices().record_heartbeat(&device, None).unwrap();
         world.look(9_001);
         assert!(!world.look(9_100), "400 s and 99 s");
         // A new coordinator continues from the store.

@@ -94,11 +94,11 @@ impl Missing {
         }
         let dropped = store.all_or_nothing(|store| {
             let mut again = self.damaged.iter().chain(&self.contradicted);
-            again.try_for_each(|name| store.stream_is_damaged(run, name))?;
+            again.try_for_each(|name| store.streams().reset(run, name))?;
             if self.listed.is_empty() {
                 return Ok(Vec::new());
             }
-            store.list_streams(run, &self.listed)
+            store.streams().list_signed(run, &self.listed)
         })?;
         for name in &dropped {
             tracing::warn!(%run, "{name} is dropped, because the signed evidence does not list it");

@@ -93,7 +93,7 @@ impl RateRetries {
 fn has_other_rate(row: &RunRow, workspace: &Workspace, store: &Store) -> anyhow::Result<bool> {
     let sent = regular_file::read(&workspace.run(row.id).spec(), MAX_DOCUMENT).context("the run's spec")?;
     let sent = RunSpec::from_json(&sent)?;
-    let past = store.recorded_runs_like(&row.draft)?;
+    let past = store.runs().recorded_like(&row.draft)?;
     let estimates = estimate(&row.draft.spec, &past);
     let next = row.draft.user_conf(&estimates);
     for full_key in estimates.keys() {

@@ -37,7 +37,7 @@ pub struct RunsNotInStore {
 /// # Errors
 /// Returns [`RunsNotInStore`], or an error when the store or the directory cannot be read.
 pub fn expect_runs_in_store(workspace: &Workspace, store: &Store) -> anyhow::Result<()> {
-    if store.has_runs()? {
+    if store.runs().has_any()? {
         return Ok(());
     }
     let count = recorded(workspace)?.len();
@@ -59,7 +59,7 @@ pub fn expect_runs_in_store(workspace: &Workspace, store: &Store) -> anyhow::Res
 pub fn count_runs_not_in_store(workspace: &Workspace, store: &Store) -> anyhow::Result<usize> {
     // Read the directories first: a run is in the store before it is recorded.
     let recorded = recorded(workspace)?;
-    let known: BTreeSet<RunId> = store.runs()?.into_iter().map(|row| row.id).collect();
+    let known: BTreeSet<RunId> = store.runs().all()?.into_iter().map(|row| row.id).collect();
     Ok(recorded.iter().filter(|run| !known.contains(run)).count())
 }
 
@@ -90,7 +90,7 @@ pub struct Problem {
 pub fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Rebuilt> {
     let mut rebuilt = Rebuilt::default();
     for run in directories(workspace)? {
-        if store.run(run)?.is_some() {
+        if store.runs().get(run)?.is_some() {
             continue;
         }
         let mut find = |problem: String| rebuilt.problems.push(Problem { run, problem });
@@ -163,7 +163,7 @@ fn take(
             reason: None,
             revision: 0,
         };
-        store.add_sent_run(&draft, &spec_sha256, &state, &[])?;
+        store.runs().add_sent(&draft, &spec_sha256, &state, &[])?;
         return Ok(TakenRun::Unfinished);
     };
     let record = Record::from_json(&record).context(document_name::RECORD)?;
@@ -182,7 +182,7 @@ fn take(
     if let Some(public_key) = key_of(&record.device, dir.path(), find)?
         && let Some(evidence) = evidence
     {
-        store.add_recorded_device(&RecordedDevice {
+        store.devices().add_recorded(&RecordedDevice {
             id: &record.device,
             name: &record.device_name,
             public_key,
@@ -192,12 +192,16 @@ fn take(
         })?;
     }
     let streams = streams(&record);
-    store.add_sent_run(&draft, &spec_sha256, &record.state, &streams)?;
-    let row = || store.run(run)?.context("the store forgot the run");
+    store
+        .runs()
+        .add_sent(&draft, &spec_sha256, &record.state, &streams)?;
+    let row = || store.runs().get(run)?.context("the store forgot the run");
     if let Some(reason) = set_aside {
-        store.give_up_run(run, &reason)?;
+        store.runs().give_up(run, &reason)?;
         let row = row()?;
-        store.record_unchanged_run(&row, &record, &RunOutcome::set_aside(&record))?;
+        store
+            .runs()
+            .record_unchanged(&row, &record, &RunOutcome::set_aside(&record))?;
         return Ok(TakenRun::Recorded);
     }
     record_again(&row()?, workspace, &streams, record, store, find)?;
@@ -237,7 +241,7 @@ fn record_again(
     store: &Store,
     find: &mut dyn FnMut(String),
 ) -> anyhow::Result<()> {
-    let device = store.device(&row.device)?;
+    let device = store.devices().get(&row.device)?;
     let mut proven = evidence::prove(&workspace.run(row.id), row, device.as_ref(), streams)
         .context("the delivered files")?;
     record.state = proven.final_state(row);
@@ -251,7 +255,7 @@ fn record_again(
     }
     let spec = &row.draft.spec;
     let outcome = outcome(spec, &record, &proven, false);
-    Ok(store.record_unchanged_run(row, &record, &outcome)?)
+    Ok(store.runs().record_unchanged(row, &record, &outcome)?)
 }
 
 fn optional(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {

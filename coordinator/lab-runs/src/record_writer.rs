@@ -77,7 +77,7 @@ impl PendingRecord<'_> {
 
     /// Returns `false` when the run has changed meanwhile, for example by a new state.
     fn store_row(&self, store: &Store, limit: u32) -> store::Result<bool> {
-        let is_recorded = store.run_is_recorded(self.run, &self.record, &self.outcome)?;
+        let is_recorded = store.runs().record(self.run, &self.record, &self.outcome)?;
         if is_recorded {
             judge_device(store, self.run.id, limit)?;
         }

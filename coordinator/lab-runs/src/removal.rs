@@ -57,7 +57,7 @@ impl<'a> Removal<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(unusable(dir.path(), error)),
         };
-        let removed = self.store.remove_run(run);
+        let removed = self.store.runs().remove(run);
         if is_there && matches!(removed, Ok(RunRemoval::Refused) | Err(_)) {
             fs::rename(&aside, dir.path()).map_err(|error| unusable(&aside, error))?;
         }
@@ -75,7 +75,7 @@ impl<'a> Removal<'a> {
             let Some(run) = run_of(&path) else {
                 continue;
             };
-            if self.store.run(run)?.is_none() {
+            if self.store.runs().get(run)?.is_none() {
                 fs::remove_dir_all(&path).map_err(|error| unusable(&path, error))?;
                 continue;
             }
@@ -120,7 +120,7 @@ mod tests {
         let store = Store::open(&workspace.database()).unwrap();
         let draft = example_draft("ab".repeat(16).parse().unwrap());
         let run = draft.spec.run;
-        store.add_run(&draft).unwrap();
+        store.runs().add(&draft).unwrap();
         // The process ended between the rename and the rows, and another one after the rows.
         let gone = RunId::now();
         for aside_run in [run, gone] {

@@ -323,7 +323,12 @@ impl<'a> RunFiles<'a> {
         Ok(Self {
             store,
             config: workspace.config(),
-            served: store.assets()?.into_iter().map(|row| row.asset.path).collect(),
+            served: store
+                .assets()
+                .all()?
+                .into_iter()
+                .map(|row| row.asset.path)
+                .collect(),
             scratch: workspace.scratch(),
         })
     }

@@ -117,8 +117,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("db")).unwrap();
         let draft = example_draft("ab".repeat(16).parse().unwrap());
-        store.add_run(&draft).unwrap();
-        let mut row = store.run(draft.spec.run).unwrap().unwrap();
+        store.runs().add(&draft).unwrap();
+        let mut row = store.runs().get(draft.spec.run).unwrap().unwrap();
         row.recorded = Some("2026-01-01T00:00:00Z".to_owned());
         let good = RunOutcome {
             judgement: Judgement {

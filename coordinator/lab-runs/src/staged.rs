@@ -35,7 +35,7 @@ pub fn keep(workspace: &Workspace, store: &Store, runs: &BTreeSet<RunId>, tree: 
         staged: store::now(),
     };
     for run in runs {
-        if store.run(*run)?.is_none() {
+        if store.runs().get(*run)?.is_none() {
             continue;
         }
         let dir = workspace.run(*run);
@@ -43,7 +43,7 @@ pub fn keep(workspace: &Workspace, store: &Store, runs: &BTreeSet<RunId>, tree: 
         trees.retain(|known| known.tree != new.tree);
         trees.push(new.clone());
         AtomicFile::new(&dir.staged()).write(&serde_json::to_vec_pretty(&trees)?)?;
-        store.run_is_staged(*run, tree, &new.staged)?;
+        store.staged_runs().add(*run, tree, &new.staged)?;
     }
     Ok(())
 }
@@ -62,7 +62,9 @@ pub fn is_offered(row: &RunRow, round: &str) -> bool {
 /// Returns an error when the run's file cannot be read, or when the store fails.
 pub(super) fn restore(run: RunId, dir: &RunDir, store: &Store) -> anyhow::Result<()> {
     for known in read(dir)? {
-        store.run_is_staged(run, Path::new(&known.tree), &known.staged)?;
+        store
+            .staged_runs()
+            .add(run, Path::new(&known.tree), &known.staged)?;
     }
     Ok(())
 }
@@ -92,7 +94,7 @@ mod tests {
         std::fs::create_dir_all(workspace.run(run).path()).unwrap();
         let open = |name: &str| {
             let store = Store::open(&dir.path().join(name)).unwrap();
-            store.add_run(&draft).unwrap();
+            store.runs().add(&draft).unwrap();
             store
         };
         let store = open("first.db");
@@ -102,7 +104,10 @@ mod tests {
         }
         let rebuilt = open("second.db");
         restore(run, &workspace.run(run), &rebuilt).unwrap();
-        assert_eq!(rebuilt.trees_with(run).unwrap(), [two, one]);
-        assert_eq!(rebuilt.trees_with(run).unwrap(), store.trees_with(run).unwrap());
+        assert_eq!(rebuilt.staged_runs().trees_with(run).unwrap(), [two, one]);
+        assert_eq!(
+            rebuilt.staged_runs().trees_with(run).unwrap(),
+            store.staged_runs().trees_with(run).unwrap()
+        );
     }
 }

@@ -16,13 +16,19 @@ pub struct AssetRow {
     pub added: String,
 }
 
-impl Store {
+/// The added assets.
+#[derive(Debug)]
+pub struct Assets<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Assets<'_> {
     /// Stores an asset, and replaces another one with the same path.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_asset(&self, asset: &Asset, files: u64) -> Result<()> {
-        self.connection.execute(
+    pub fn put(&self, asset: &Asset, files: u64) -> Result<()> {
+        self.store.connection.execute(
             "INSERT OR REPLACE INTO assets (path, kind, sha256, bytes, files, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
                 asset.path,
@@ -40,8 +46,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn drop_asset(&self, path: &str) -> Result<bool> {
+    pub fn remove(&self, path: &str) -> Result<bool> {
         let dropped = self
+            .store
             .connection
             .execute("DELETE FROM assets WHERE path = ?1", [path])?;
         Ok(dropped > 0)
@@ -51,8 +58,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn assets(&self) -> Result<Vec<AssetRow>> {
-        let mut statement = self.connection.prepare("SELECT * FROM assets ORDER BY path")?;
+    pub fn all(&self) -> Result<Vec<AssetRow>> {
+        let mut statement = self
+            .store
+            .connection
+            .prepare("SELECT * FROM assets ORDER BY path")?;
         let rows = statement.query_map([], |row| {
             Ok(AssetRow {
                 asset: Asset {

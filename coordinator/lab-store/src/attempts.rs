@@ -104,13 +104,19 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
     })
 }
 
-impl Store {
+/// The attempts at the cells of campaigns.
+#[derive(Debug)]
+pub struct Attempts<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Attempts<'_> {
     /// Returns the attempts of a campaign, by cell and number.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn attempts(&self, campaign: &str) -> Result<Vec<AttemptRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn of_campaign(&self, campaign: &str) -> Result<Vec<AttemptRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_ATTEMPTS} WHERE campaign = ?1 ORDER BY cell, number"
         ))?;
         let rows = statement.query_map([campaign], attempt)?;
@@ -121,11 +127,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn attempts_of_changed_cells(&self, campaign: &str, after: Option<u64>) -> Result<Vec<AttemptRow>> {
+    pub fn of_changed_cells(&self, campaign: &str, after: Option<u64>) -> Result<Vec<AttemptRow>> {
         let Some(after) = after else {
-            return self.attempts(campaign);
+            return self.of_campaign(campaign);
         };
-        let mut statement = self.connection.prepare_cached(&format!(
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell IN (
                  SELECT cells.number FROM cells WHERE cells.campaign = ?1 AND cells.revision > ?2) ORDER BY cell, number"
         ))?;
@@ -137,8 +143,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn counted_attempts(&self, campaign: &str, cell: u64) -> Result<Vec<AttemptRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn counted(&self, campaign: &str, cell: u64) -> Result<Vec<AttemptRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell = ?2 AND number > (
                  SELECT counted_from FROM cells WHERE cells.campaign = ?1 AND cells.number = ?2) ORDER BY number"
         ))?;
@@ -150,8 +156,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn open_attempts(&self) -> Result<Vec<AttemptRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn open(&self) -> Result<Vec<AttemptRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_ATTEMPTS} WHERE ended IS NULL ORDER BY campaign, cell"
         ))?;
         let rows = statement.query_map([], attempt)?;
@@ -163,13 +169,13 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn busy_devices(&self) -> Result<BTreeSet<DeviceId>> {
-        let mut statement = self.connection.prepare_cached(
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT device FROM runs WHERE recorded IS NULL UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL
              UNION SELECT device FROM attempts WHERE ended IS NULL",
         )?;
         let rows = statement.query_map([], |row| values::parsed(row, "device"))?;
         let mut busy: BTreeSet<DeviceId> = rows.collect::<rusqlite::Result<_>>()?;
-        busy.extend(self.measured_devices()?);
+        busy.extend(self.store.meters().measured_devices()?);
         Ok(busy)
     }
 
@@ -178,8 +184,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn begin_attempt(&self, new: NewAttempt<'_>, work: AttemptWork<'_>) -> Result<bool> {
-        self.all_or_nothing(|store| {
+    pub fn begin(&self, new: NewAttempt<'_>, work: AttemptWork<'_>) -> Result<bool> {
+        self.store.all_or_nothing(|store| {
             let is_possible: bool = store
                 .connection
                 .prepare_cached(
@@ -199,18 +205,18 @@ impl Store {
                     ],
                     |row| row.get(0),
                 )?;
-            let is_possible = is_possible && store.leased_device(new.device)?.is_none();
+            let is_possible = is_possible && store.meters().leased_device(new.device)?.is_none();
             if is_possible {
                 match work {
                     AttemptWork::Run(draft) => {
-                        store.insert_attempt(new, (Some(draft.spec.run), None))?;
-                        store.add_run(draft)?;
+                        store.attempts().insert(new, (Some(draft.spec.run), None))?;
+                        store.runs().add(draft)?;
                     }
                     AttemptWork::Session(session) => {
-                        store.insert_attempt(new, (None, Some(session)))?;
+                        store.attempts().insert(new, (None, Some(session)))?;
                     }
                 }
-                store.cell_changed(new.campaign, new.cell)?;
+                store.campaigns().mark_cell_changed(new.campaign, new.cell)?;
             }
             Ok(is_possible)
         })
@@ -220,8 +226,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn refuse_attempt(&self, new: NewAttempt<'_>, end: AttemptEnd<'_>) -> Result<()> {
-        self.all_or_nothing(|store| {
+    pub fn refuse(&self, new: NewAttempt<'_>, end: AttemptEnd<'_>) -> Result<()> {
+        self.store.all_or_nothing(|store| {
             let is_open: bool = store
                 .connection
                 .prepare_cached(
@@ -235,17 +241,14 @@ impl Store {
             if is_open {
                 return Ok(());
             }
-            let number = store.insert_attempt(new, (None, None))?;
-            store.close_attempt((new.campaign, new.cell, number), end)
+            let number = store.attempts().insert(new, (None, None))?;
+            store.attempts().close((new.campaign, new.cell, number), end)
         })
     }
 
-    fn insert_attempt(
-        &self,
-        new: NewAttempt<'_>,
-        (run, session): (Option<RunId>, Option<&str>),
-    ) -> Result<u64> {
+    fn insert(&self, new: NewAttempt<'_>, (run, session): (Option<RunId>, Option<&str>)) -> Result<u64> {
         let number = self
+            .store
             .connection
             .prepare_cached(
                 "INSERT INTO attempts (campaign, cell, number, device, run, requested, session)
@@ -270,14 +273,17 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn end_attempt(&self, attempt: &AttemptRow, end: AttemptEnd<'_>) -> Result<()> {
-        self.all_or_nothing(|store| {
-            store.close_attempt((&attempt.campaign, attempt.cell, attempt.number), end)
+    pub fn end(&self, attempt: &AttemptRow, end: AttemptEnd<'_>) -> Result<()> {
+        self.store.all_or_nothing(|store| {
+            store
+                .attempts()
+                .close((&attempt.campaign, attempt.cell, attempt.number), end)
         })
     }
 
-    fn close_attempt(&self, (campaign, cell, number): (&str, u64, u64), end: AttemptEnd<'_>) -> Result<()> {
-        self.connection
+    fn close(&self, (campaign, cell, number): (&str, u64, u64), end: AttemptEnd<'_>) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE attempts SET ended = ?4, cause = ?5, reason = ?6, run = coalesce(run, ?7) WHERE campaign = ?1 AND cell = ?2 AND number = ?3
                      AND ended IS NULL",
@@ -296,8 +302,10 @@ impl Store {
             CellState::Failed => (end.cause, end.reason),
             _ => (None, None),
         };
-        self.set_cell(campaign, cell, state, cause, reason)?;
-        self.cell_changed(campaign, cell)
+        self.store
+            .cells()
+            .set_state(campaign, cell, state, cause, reason)?;
+        self.store.campaigns().mark_cell_changed(campaign, cell)
     }
 
     /// Ends an open attempt's run that was not sent to its device yet. Returns `false` when it was sent, or is over.
@@ -309,10 +317,13 @@ impl Store {
         attempt: &AttemptRow,
         (cause, reason): (EndCause, &str),
     ) -> Result<bool> {
-        self.all_or_nothing(|store| {
-            let run = attempt.run.map_or(Ok(None), |run| store.run(run))?;
+        self.store.all_or_nothing(|store| {
+            let run = attempt.run.map_or(Ok(None), |run| store.runs().get(run))?;
             let is_unsent = run.is_some_and(|row| row.spec_sha256.is_none());
-            Ok(is_unsent && store.end_run_of(attempt, (cause, reason), false)?)
+            Ok(is_unsent
+                && store
+                    .attempts()
+                    .end_run_in_transaction(attempt, (cause, reason), false)?)
         })
     }
 
@@ -322,17 +333,21 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn end_attempts_run(
+    pub fn end_run(
         &self,
         attempt: &AttemptRow,
         (cause, reason): (EndCause, &str),
         gives_up: bool,
     ) -> Result<bool> {
-        self.all_or_nothing(|store| store.end_run_of(attempt, (cause, reason), gives_up))
+        self.store.all_or_nothing(|store| {
+            store
+                .attempts()
+                .end_run_in_transaction(attempt, (cause, reason), gives_up)
+        })
     }
 
-    /// Does [`Self::end_attempts_run`] in the caller's transaction.
-    fn end_run_of(
+    /// Does [`Self::end_run`] in the caller's transaction.
+    fn end_run_in_transaction(
         &self,
         attempt: &AttemptRow,
         (cause, reason): (EndCause, &str),
@@ -342,11 +357,16 @@ impl Store {
         let Some(run) = attempt.run.filter(|_| is_first || gives_up) else {
             return Ok(false);
         };
-        let is_kept = self.run(run)?.is_some_and(|row| row.abandoned.is_none());
-        let is_ending = (gives_up && is_kept && self.give_up_run(run, reason)?)
-            || (is_first && self.request_abort(run, reason)?);
+        let is_kept = self
+            .store
+            .runs()
+            .get(run)?
+            .is_some_and(|row| row.abandoned.is_none());
+        let is_ending = (gives_up && is_kept && self.store.runs().give_up(run, reason)?)
+            || (is_first && self.store.runs().request_abort(run, reason)?);
         if is_ending {
-            self.connection
+            self.store
+                .connection
                 .prepare_cached(
                     "UPDATE attempts SET cause = coalesce(cause, ?4), reason = coalesce(reason, ?5)
                          WHERE campaign = ?1 AND cell = ?2 AND number = ?3 AND ended IS NULL",
@@ -358,7 +378,9 @@ impl Store {
                     cause.as_str(),
                     reason
                 ])?;
-            self.cell_changed(&attempt.campaign, attempt.cell)?;
+            self.store
+                .campaigns()
+                .mark_cell_changed(&attempt.campaign, attempt.cell)?;
         }
         Ok(is_ending)
     }

@@ -61,9 +61,15 @@ impl CampaignChange {
     }
 }
 
-impl Store {
+/// The users' requests to campaigns.
+#[derive(Debug)]
+pub struct CampaignLog<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl CampaignLog<'_> {
     /// Logs a change of a campaign. Call this in the transaction of the change.
-    pub(super) fn log_campaign_change(&self, campaign: &str, change: CampaignChange, by: &str) -> Result<()> {
+    pub(super) fn add(&self, campaign: &str, change: CampaignChange, by: &str) -> Result<()> {
         let cause = match &change {
             CampaignChange::Retried(cause) => Some(cause.as_str()),
             _ => None,
@@ -72,7 +78,8 @@ impl Store {
             CampaignChange::Deadline(until) => until.as_deref(),
             _ => None,
         };
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO campaign_log (campaign, at, change, cause, changed_by, deadline) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
@@ -84,8 +91,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn campaign_log(&self, campaign: &str) -> Result<Vec<CampaignLogEntry>> {
+    pub fn of_campaign(&self, campaign: &str) -> Result<Vec<CampaignLogEntry>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM campaign_log WHERE campaign = ?1 ORDER BY number")?;
         let rows = statement.query_map([campaign], |row| {
@@ -110,9 +118,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("regatta.db")).unwrap();
         for change in [CampaignChange::Paused, CampaignChange::Retried(EndCause::Device)] {
-            store.log_campaign_change("night", change, "anna").unwrap();
+            store.campaign_log().add("night", change, "anna").unwrap();
         }
-        let log = store.campaign_log("night").unwrap();
+        let log = store.campaign_log().of_campaign("night").unwrap();
         let words: Vec<_> = log
             .iter()
             .map(|entry| (entry.change.as_str(), entry.cause, entry.by.as_str()))
@@ -124,7 +132,7 @@ mod tests {
                 ("retried", Some(EndCause::Device), "anna")
             ]
         );
-        assert!(store.campaign_log("day").unwrap().is_empty());
+        assert!(store.campaign_log().of_campaign("day").unwrap().is_empty());
         for statement in [
             "DELETE FROM campaign_log",
             "UPDATE campaign_log SET changed_by = 'nobody'",

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, documents::SoftwareFacts};
 
-use super::{Result, Store, values};
+use super::{Campaigns, Result, values};
 
 /// The software in a device's facts. They come from outside; those that are not JSON have none.
 const SOFTWARE: &str = "CASE WHEN json_valid(facts) THEN json_extract(facts, '$.software') END";
 
-impl Store {
+impl Campaigns<'_> {
     /// Stores the present software of every device for a campaign that begins.
     pub(super) fn pin_software(&self, campaign: &str) -> Result<()> {
-        self.connection
+        self.store
+            .connection
             .prepare_cached(&format!(
                 "INSERT INTO campaign_software (campaign, device, software) SELECT ?1, id, {SOFTWARE} FROM devices",
             ))?
@@ -29,7 +30,7 @@ impl Store {
         &self,
         campaign: &str,
     ) -> Result<BTreeMap<DeviceId, Option<SoftwareFacts>>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "SELECT device, software FROM campaign_software JOIN devices ON devices.id = device
              WHERE campaign = ?1 AND software IS NOT {SOFTWARE}"
         ))?;

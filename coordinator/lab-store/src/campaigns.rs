@@ -62,14 +62,20 @@ fn campaign(row: &Row<'_>) -> rusqlite::Result<CampaignRow> {
     })
 }
 
-impl Store {
+/// The campaigns: their plans, states and ends.
+#[derive(Debug)]
+pub struct Campaigns<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Campaigns<'_> {
     /// Stores a campaign with all its cells, or nothing. Returns `false` when there is one with that name.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_campaign(&self, new: &NewCampaign<'_>) -> Result<bool> {
+    pub fn add(&self, new: &NewCampaign<'_>) -> Result<bool> {
         let row = new.row;
-        self.all_or_nothing(|store| {
+        self.store.all_or_nothing(|store| {
             let added = store.connection.execute(
                 "INSERT INTO campaigns (name, plan, plan_sha256, seed, retries, rate_retries, lose_after_s, deadline, state, started)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO NOTHING",
@@ -90,13 +96,13 @@ impl Store {
                 return Ok(false);
             }
             for combination in new.combinations {
-                store.add_combination(&row.name, combination)?;
+                store.cells().add_combination(&row.name, combination)?;
             }
             for (position, cell) in new.cells.iter().enumerate() {
-                store.add_cell(&row.name, position, cell)?;
+                store.cells().add(&row.name, position, cell)?;
             }
             if new.pins_software {
-                store.pin_software(&row.name)?;
+                store.campaigns().pin_software(&row.name)?;
             }
             Ok(true)
         })
@@ -106,8 +112,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn campaigns(&self) -> Result<Vec<CampaignRow>> {
+    pub fn all(&self) -> Result<Vec<CampaignRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM campaigns ORDER BY started, name")?;
         let rows = statement.query_map([], campaign)?;
@@ -118,8 +125,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn campaign(&self, name: &str) -> Result<Option<CampaignRow>> {
+    pub fn get(&self, name: &str) -> Result<Option<CampaignRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM campaigns WHERE name = ?1")?;
         Ok(statement.query_row([name], campaign).optional()?)
@@ -130,15 +138,15 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn request_campaign_state(&self, name: &str, state: CampaignState, by: &str) -> Result<bool> {
-        self.all_or_nothing(|store| {
+    pub fn request_state(&self, name: &str, state: CampaignState, by: &str) -> Result<bool> {
+        self.store.all_or_nothing(|store| {
             let changed = store.connection.execute(
                 "UPDATE campaigns SET state = ?2, revision = revision + 1
                  WHERE name = ?1 AND ended IS NULL AND state <> ?2 AND state <> 'aborted'",
                 [name, state.as_str()],
             )?;
             if changed > 0 {
-                store.log_campaign_change(name, CampaignChange::to(state), by)?;
+                store.campaign_log().add(name, CampaignChange::to(state), by)?;
             }
             Ok(changed > 0)
         })
@@ -148,15 +156,15 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn set_campaign_deadline(&self, name: &str, until: Option<&str>, by: &str) -> Result<bool> {
-        self.all_or_nothing(|store| {
+    pub fn set_deadline(&self, name: &str, until: Option<&str>, by: &str) -> Result<bool> {
+        self.store.all_or_nothing(|store| {
             let changed = store.connection.execute(
                 "UPDATE campaigns SET deadline = ?2, revision = revision + 1 WHERE name = ?1 AND state <> ?3",
                 params![name, until, CampaignState::Aborted.as_str()],
             )?;
             if changed > 0 {
                 let change = CampaignChange::Deadline(until.map(str::to_owned));
-                store.log_campaign_change(name, change, by)?;
+                store.campaign_log().add(name, change, by)?;
             }
             Ok(changed > 0)
         })
@@ -166,8 +174,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn end_campaign(&self, name: &str, now: &str) -> Result<bool> {
-        let changed = self.connection.execute(
+    pub fn end(&self, name: &str, now: &str) -> Result<bool> {
+        let changed = self.store.connection.execute(
             "UPDATE campaigns SET ended = ?2, revision = revision + 1 WHERE name = ?1 AND ended IS NULL
                  AND NOT EXISTS (SELECT 1 FROM cells WHERE campaign = ?1 AND state = ?3)
                  AND NOT EXISTS (SELECT 1 FROM attempts WHERE campaign = ?1 AND ended IS NULL)",
@@ -177,17 +185,19 @@ impl Store {
     }
 
     /// Counts a change of a campaign's cells or attempts.
-    pub(super) fn campaign_changed(&self, name: &str) -> Result<()> {
-        self.connection
+    pub(super) fn increment_revision(&self, name: &str) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("UPDATE campaigns SET revision = revision + 1 WHERE name = ?1")?
             .execute([name])?;
         Ok(())
     }
 
     /// Counts a change of a cell or of its attempts, so that a reader of changes finds the cell.
-    pub(super) fn cell_changed(&self, name: &str, cell: u64) -> Result<()> {
-        self.campaign_changed(name)?;
-        self.connection
+    pub(super) fn mark_cell_changed(&self, name: &str, cell: u64) -> Result<()> {
+        self.increment_revision(name)?;
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE cells SET revision = (SELECT revision FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND number = ?2",
@@ -197,8 +207,8 @@ impl Store {
     }
 
     /// Reopens a campaign whose cells wait again. One that had ended runs, also if it was paused before.
-    pub(super) fn campaign_continues(&self, name: &str) -> Result<()> {
-        self.connection.execute(
+    pub(super) fn reopen(&self, name: &str) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE campaigns SET state = CASE WHEN ended IS NULL THEN state ELSE ?2 END, ended = NULL,
                  revision = revision + 1 WHERE name = ?1",
             [name, CampaignState::Running.as_str()],

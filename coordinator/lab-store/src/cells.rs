@@ -116,11 +116,18 @@ fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
     })
 }
 
-impl Store {
+/// The cells of campaigns, and the combinations that they repeat.
+#[derive(Debug)]
+pub struct Cells<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Cells<'_> {
     pub(super) fn add_combination(&self, campaign: &str, new: &Combination) -> Result<()> {
         let devices = values::to_json(&new.devices)?;
         let request = values::to_json(&new.request)?;
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices, audit, meter)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -139,8 +146,9 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn add_cell(&self, campaign: &str, position: usize, new: &NewCell) -> Result<()> {
-        self.connection
+    pub(super) fn add(&self, campaign: &str, position: usize, new: &NewCell) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO cells (campaign, number, combination, repetition, device, position, state, audited_performance,
                      audited_accuracy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -165,6 +173,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub fn combinations(&self, campaign: &str) -> Result<Vec<Combination>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM combinations WHERE campaign = ?1 ORDER BY number")?;
         let rows = statement.query_map([campaign], |row| {
@@ -186,8 +195,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn cells(&self, campaign: &str) -> Result<Vec<CellRow>> {
+    pub fn of_campaign(&self, campaign: &str) -> Result<Vec<CellRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 ORDER BY position")?;
         let rows = statement.query_map([campaign], cell)?;
@@ -198,8 +208,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn count_cells(&self, campaign: &str) -> Result<Vec<(CellState, u64)>> {
+    pub fn count_by_state(&self, campaign: &str) -> Result<Vec<(CellState, u64)>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT count(*) AS count FROM cells WHERE campaign = ?1 AND state = ?2")?;
         let mut counts = Vec::with_capacity(CellState::ALL.len());
@@ -215,11 +226,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn changed_cells(&self, campaign: &str, after: Option<u64>) -> Result<Vec<CellRow>> {
+    pub fn changed(&self, campaign: &str, after: Option<u64>) -> Result<Vec<CellRow>> {
         let Some(after) = after else {
-            return self.cells(campaign);
+            return self.of_campaign(campaign);
         };
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 AND revision > ?2 ORDER BY position")?;
         let rows = statement.query_map(params![campaign, values::signed(after)], cell)?;
@@ -230,12 +242,14 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn fail_cells(&self, campaign: &str, failures: &[CellFailure]) -> Result<()> {
-        self.all_or_nothing(|store| {
+    pub fn fail(&self, campaign: &str, failures: &[CellFailure]) -> Result<()> {
+        self.store.all_or_nothing(|store| {
             for failure in failures {
                 let (cause, reason) = (Some(failure.cause), Some(failure.reason.as_str()));
-                store.set_cell(campaign, failure.cell, CellState::Failed, cause, reason)?;
-                store.cell_changed(campaign, failure.cell)?;
+                store
+                    .cells()
+                    .set_state(campaign, failure.cell, CellState::Failed, cause, reason)?;
+                store.campaigns().mark_cell_changed(campaign, failure.cell)?;
             }
             Ok(())
         })
@@ -245,8 +259,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn skip_waiting_cells(&self, campaign: &str, reason: &str) -> Result<usize> {
-        self.all_or_nothing(|store| {
+    pub fn skip_waiting(&self, campaign: &str, reason: &str) -> Result<usize> {
+        self.store.all_or_nothing(|store| {
             let skipped = store.connection.execute(
                 "UPDATE cells SET state = ?2, reason = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?4 AND NOT EXISTS (
@@ -255,7 +269,7 @@ impl Store {
                 [campaign, CellState::Skipped.as_str(), reason, CellState::Waiting.as_str()],
             )?;
             if skipped > 0 {
-                store.campaign_changed(campaign)?;
+                store.campaigns().increment_revision(campaign)?;
             }
             Ok(skipped)
         })
@@ -265,11 +279,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn skip_audits_of_failed_cells(&self, campaign: &str) -> Result<()> {
+    pub fn skip_audits_of_failed(&self, campaign: &str) -> Result<()> {
         /// The cells whose runs it needs and does not get.
         const LACKING: &str = "FROM cells AS of WHERE of.campaign = cells.campaign
              AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?2, ?3)";
-        self.all_or_nothing(|store| {
+        self.store.all_or_nothing(|store| {
             let skipped = store
                 .connection
                 .prepare_cached(&format!(
@@ -284,7 +298,7 @@ impl Store {
                     CellState::Waiting.as_str(),
                 ])?;
             if skipped > 0 {
-                store.campaign_changed(campaign)?;
+                store.campaigns().increment_revision(campaign)?;
             }
             Ok(())
         })
@@ -295,8 +309,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn retry_cells(&self, campaign: &str, cause: EndCause, by: &str) -> Result<usize> {
-        self.all_or_nothing(|store| {
+    pub fn retry(&self, campaign: &str, cause: EndCause, by: &str) -> Result<usize> {
+        self.store.all_or_nothing(|store| {
             let retried = store.connection.execute(
                 "UPDATE cells SET state = ?3, cause = NULL, reason = NULL,
                      revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1), counted_from = coalesce(
@@ -314,8 +328,8 @@ impl Store {
             if retried == 0 {
                 return Ok(0);
             }
-            store.campaign_continues(campaign)?;
-            store.log_campaign_change(campaign, CampaignChange::Retried(cause), by)?;
+            store.campaigns().reopen(campaign)?;
+            store.campaign_log().add(campaign, CampaignChange::Retried(cause), by)?;
             let audits = store.connection.execute(
                 "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?3 AND audited_performance IS NOT NULL AND NOT EXISTS (
@@ -337,8 +351,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn retry_skipped_cells(&self, campaign: &str, by: &str) -> Result<usize> {
-        self.all_or_nothing(|store| {
+    pub fn retry_skipped(&self, campaign: &str, by: &str) -> Result<usize> {
+        self.store.all_or_nothing(|store| {
             let retried = store.connection.execute(
                 "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?3 AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5
@@ -353,15 +367,15 @@ impl Store {
                 ],
             )?;
             if retried > 0 {
-                store.campaign_continues(campaign)?;
-                store.log_campaign_change(campaign, CampaignChange::RetriedSkipped, by)?;
+                store.campaigns().reopen(campaign)?;
+                store.campaign_log().add(campaign, CampaignChange::RetriedSkipped, by)?;
             }
             Ok(retried)
         })
     }
 
     /// Sets the state of a cell.
-    pub(super) fn set_cell(
+    pub(super) fn set_state(
         &self,
         campaign: &str,
         number: u64,
@@ -369,7 +383,8 @@ impl Store {
         cause: Option<EndCause>,
         reason: Option<&str>,
     ) -> Result<()> {
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE cells SET state = ?3, cause = ?4, reason = ?5 WHERE campaign = ?1 AND number = ?2",
             )?

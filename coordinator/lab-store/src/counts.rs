@@ -1,14 +1,14 @@
 //! Numbers of runs, attempts and changes of health, for monitoring. They are counted by SQLite, without reading a run.
 
-use super::{Result, Store};
+use super::{Attempts, Health, Result, Runs, Store};
 
-impl Store {
+impl Runs<'_> {
     /// Returns the number of recorded runs by verdict: `valid`, `invalid`, or without one `done`, `failed` or `aborted`.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn count_recorded_runs(&self) -> Result<Vec<(String, u64)>> {
-        self.count(
+    pub fn count_recorded(&self) -> Result<Vec<(String, u64)>> {
+        self.store.count(
             "SELECT CASE json_extract(outcome, '$.valid') WHEN 1 THEN 'valid' WHEN 0 THEN 'invalid' ELSE phase END AS word, count(*)
              FROM runs WHERE recorded IS NOT NULL GROUP BY word ORDER BY word",
         )
@@ -18,31 +18,38 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn count_open_runs(&self) -> Result<Vec<(String, u64)>> {
-        self.count(
+    pub fn count_open(&self) -> Result<Vec<(String, u64)>> {
+        self.store.count(
             "SELECT CASE WHEN spec_sha256 IS NULL THEN 'waiting' WHEN phase = 'done' THEN 'draining' ELSE phase END AS word, count(*)
              FROM runs WHERE recorded IS NULL GROUP BY word ORDER BY word",
         )
     }
+}
 
+impl Attempts<'_> {
     /// Returns the number of all campaigns' attempts by cause, and `good` without one. Attempts are only added, so these numbers only grow.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn count_ended_attempts(&self) -> Result<Vec<(String, u64)>> {
-        self.count(
+    pub fn count_ended(&self) -> Result<Vec<(String, u64)>> {
+        self.store.count(
             "SELECT coalesce(cause, 'good') AS word, count(*) FROM attempts WHERE ended IS NOT NULL GROUP BY word ORDER BY word",
         )
     }
+}
 
+impl Health<'_> {
     /// Returns the number of times that devices came into each health. The log is only added to, so these numbers only grow.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn count_health_changes(&self) -> Result<Vec<(String, u64)>> {
-        self.count("SELECT health, count(*) FROM device_log GROUP BY health ORDER BY health")
+    pub fn count_changes(&self) -> Result<Vec<(String, u64)>> {
+        self.store
+            .count("SELECT health, count(*) FROM device_log GROUP BY health ORDER BY health")
     }
+}
 
+impl Store {
     fn count(&self, query: &str) -> Result<Vec<(String, u64)>> {
         let mut statement = self.connection.prepare_cached(query)?;
         let rows = statement.query_map([], |row| {

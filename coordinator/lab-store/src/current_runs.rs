@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, RunId, documents::RunPhase};
 
-use super::{Result, Store, values};
+use super::{Result, Runs, values};
 
 /// The run that a device executes or delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub struct CurrentRun {
     pub created: String,
 }
 
-impl Store {
+impl Runs<'_> {
     /// Returns the oldest sent run without a record of each device that has one.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn current_runs(&self) -> Result<BTreeMap<DeviceId, CurrentRun>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn current(&self) -> Result<BTreeMap<DeviceId, CurrentRun>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT id, device, benchmark, scenario, phase, started, created,
                  coalesce(json_extract(draft, '$.spec.audit.test'), replace(json_extract(draft, '$.spec.task'), '-', ' '), mode) AS mode
              FROM runs WHERE recorded IS NULL AND spec_sha256 IS NOT NULL ORDER BY id DESC",
@@ -61,8 +61,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn queued_runs(&self) -> Result<BTreeMap<DeviceId, u64>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn count_queued(&self) -> Result<BTreeMap<DeviceId, u64>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT device, count(*) AS queued FROM runs WHERE recorded IS NULL AND spec_sha256 IS NULL GROUP BY device",
         )?;
         let rows = statement.query_map([], |row| {

@@ -26,13 +26,19 @@ pub struct DeviceCheck {
     pub by: String,
 }
 
-impl Store {
+/// The results of devices' checks.
+#[derive(Debug)]
+pub struct DeviceChecks<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl DeviceChecks<'_> {
     /// Stores a check.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_device_check(&self, device: &DeviceId, check: &DeviceCheck) -> Result<()> {
-        self.connection.execute(
+    pub fn add(&self, device: &DeviceId, check: &DeviceCheck) -> Result<()> {
+        self.store.connection.execute(
             "INSERT INTO device_checks (device, at, benchmark, engine, accuracy_run, performance_run, accuracy,
                  samples_per_second, failure, checked_by)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -57,8 +63,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn checked_speeds(&self, device: &DeviceId, benchmark: &str, engine: &str) -> Result<Vec<f64>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn speeds(&self, device: &DeviceId, benchmark: &str, engine: &str) -> Result<Vec<f64>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT samples_per_second FROM device_checks
              WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND failure IS NULL AND samples_per_second IS NOT NULL
              ORDER BY number DESC LIMIT 10",

@@ -151,15 +151,22 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     })
 }
 
-impl Store {
+/// The devices, as they describe themselves.
+#[derive(Debug)]
+pub struct Devices<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Devices<'_> {
     /// Stores a device's hello.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_sent_hello(&self, hello: &Hello) -> Result<()> {
+    pub fn record_hello(&self, hello: &Hello) -> Result<()> {
         // A list of words always serializes.
         let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
@@ -183,8 +190,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_left(&self, id: &DeviceId) -> Result<()> {
-        self.connection
+    pub fn mark_offline(&self, id: &DeviceId) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("UPDATE devices SET online = 0 WHERE id = ?1")?
             .execute([id.as_str()])?;
         Ok(())
@@ -194,8 +202,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_lives(&self, id: &DeviceId, running: Option<RunId>) -> Result<()> {
-        self.connection
+    pub fn record_heartbeat(&self, id: &DeviceId, running: Option<RunId>) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE devices SET last_seen = ?2, running = ?3, online = NOT duplicated WHERE id = ?1",
             )?
@@ -207,8 +216,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_measured(&self, id: &DeviceId, readings: BoardReadings) -> Result<()> {
-        self.connection
+    pub fn record_readings(&self, id: &DeviceId, readings: BoardReadings) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE devices SET hottest_millicelsius = ?2, milliwatts = ?3
                  WHERE id = ?1 AND (hottest_millicelsius IS NOT ?2 OR milliwatts IS NOT ?3)",
@@ -225,8 +235,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_is_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
-        self.connection
+    pub fn set_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("UPDATE devices SET duplicated = ?2, online = online AND NOT ?2 WHERE id = ?1")?
             .execute(params![id.as_str(), duplicated])?;
         Ok(())
@@ -236,8 +247,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn forget_who_is_online(&self) -> Result<()> {
-        self.connection.execute(
+    pub fn mark_all_offline(&self) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE devices SET online = 0, duplicated = 0, running = NULL",
             [],
         )?;
@@ -248,8 +259,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn devices(&self) -> Result<Vec<DeviceRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn all(&self) -> Result<Vec<DeviceRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_DEVICES} WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
              ORDER BY name, id",
         ))?;
@@ -261,8 +272,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn devices_with_open_runs(&self) -> Result<Vec<DeviceRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn with_open_runs(&self) -> Result<Vec<DeviceRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_DEVICES} WHERE online = 1 AND id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
                  AND id IN (SELECT device FROM runs WHERE recorded IS NULL
                             UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL)
@@ -276,8 +287,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_names(&self) -> Result<BTreeMap<DeviceId, String>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn names(&self) -> Result<BTreeMap<DeviceId, String>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT device AS id, name FROM members UNION ALL SELECT id, name FROM devices",
         )?;
         let rows = statement.query_map([], |row| Ok((values::parsed(row, "id")?, row.get("name")?)))?;
@@ -289,19 +300,19 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn public_keys(&self) -> Result<BTreeMap<DeviceId, [u8; 32]>> {
-        let mut statement = self.connection.prepare_cached(
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT id, public_key FROM devices UNION ALL SELECT device, public_key FROM members",
         )?;
         let rows = statement.query_map([], |row| Ok((values::parsed(row, "id")?, row.get("public_key")?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the public key of a device, see [`Store::public_keys`].
+    /// Returns the public key of a device, see [`Devices::public_keys`].
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn public_key(&self, id: &DeviceId) -> Result<Option<[u8; 32]>> {
-        let mut statement = self.connection.prepare_cached(
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT public_key FROM members WHERE device = ?1 UNION ALL SELECT public_key FROM devices WHERE id = ?1",
         )?;
         Ok(statement
@@ -313,8 +324,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device(&self, id: &DeviceId) -> Result<Option<DeviceRow>> {
+    pub fn get(&self, id: &DeviceId) -> Result<Option<DeviceRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached(&format!("{SELECT_DEVICES} WHERE id = ?1"))?;
         Ok(statement.query_row([id.as_str()], device).optional()?)

@@ -27,21 +27,27 @@ pub enum Examination {
     Refused(String),
 }
 
-impl Store {
+/// The requests that devices examine themselves, and the answers.
+#[derive(Debug)]
+pub struct Examinations<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Examinations<'_> {
     /// Stores a request for a device to examine itself, and returns its id.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn request_examination(&self, device: &DeviceId) -> Result<RunId> {
+    pub fn request(&self, device: &DeviceId) -> Result<RunId> {
         let old = jiff::Timestamp::now()
             .saturating_sub(FORGOTTEN_AFTER)
             .unwrap_or_default();
-        self.connection.execute(
+        self.store.connection.execute(
             "DELETE FROM examinations WHERE requested_at < ?1",
             [old.to_string()],
         )?;
         let id = RunId::now();
-        self.connection.execute(
+        self.store.connection.execute(
             "INSERT INTO examinations (id, device, requested_at) VALUES (?1, ?2, ?3)",
             params![id.to_string(), device.as_str(), now()],
         )?;
@@ -52,20 +58,20 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn examinations_to_send(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.questions("SELECT id, device FROM examinations WHERE sent = 0")
+    pub fn unsent(&self) -> Result<Vec<(RunId, DeviceId)>> {
+        self.select("SELECT id, device FROM examinations WHERE sent = 0")
     }
 
     /// Returns the refused requests for which `Forget` was not sent to the device.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn refused_examinations(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.questions("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND acknowledged = 0")
+    pub fn unacknowledged_refusals(&self) -> Result<Vec<(RunId, DeviceId)>> {
+        self.select("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND acknowledged = 0")
     }
 
-    fn questions(&self, sql: &str) -> Result<Vec<(RunId, DeviceId)>> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+    fn select(&self, sql: &str) -> Result<Vec<(RunId, DeviceId)>> {
+        let mut statement = self.store.connection.prepare_cached(sql)?;
         let rows = statement.query_map([], |row| {
             Ok((values::parsed(row, "id")?, values::parsed(row, "device")?))
         })?;
@@ -76,8 +82,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn examination_is_sent(&self, id: RunId) -> Result<()> {
-        self.connection
+    pub fn mark_sent(&self, id: RunId) -> Result<()> {
+        self.store
+            .connection
             .execute("UPDATE examinations SET sent = 1 WHERE id = ?1", [id.to_string()])?;
         Ok(())
     }
@@ -86,8 +93,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn refused_examination_is_answered(&self, id: RunId) -> Result<()> {
-        self.connection.execute(
+    pub fn acknowledge_refusal(&self, id: RunId) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE examinations SET acknowledged = 1 WHERE id = ?1",
             [id.to_string()],
         )?;
@@ -98,9 +105,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_examined_itself(&self, device: &DeviceId, id: RunId, found: &Examined) -> Result<bool> {
+    pub fn record_report(&self, device: &DeviceId, id: RunId, found: &Examined) -> Result<bool> {
         let first = |text: &str| -> String { text.chars().take(MAX).collect() };
-        let changed = self.connection.execute(
+        let changed = self.store.connection.execute(
             "UPDATE examinations SET json = ?3, text = ?4 WHERE id = ?1 AND device = ?2 AND json IS NULL",
             params![
                 id.to_string(),
@@ -116,8 +123,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_refused_examination(&self, device: &DeviceId, id: RunId, reason: &str) -> Result<bool> {
-        let changed = self.connection.execute(
+    pub fn record_refusal(&self, device: &DeviceId, id: RunId, reason: &str) -> Result<bool> {
+        let changed = self.store.connection.execute(
             "UPDATE examinations SET refused = ?3 WHERE id = ?1 AND device = ?2 AND json IS NULL",
             params![id.to_string(), device.as_str(), reason],
         )?;
@@ -128,8 +135,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn examination(&self, id: RunId) -> Result<Option<Examination>> {
+    pub fn answer(&self, id: RunId) -> Result<Option<Examination>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT json, text, refused FROM examinations WHERE id = ?1")?;
         let row = statement.query_row([id.to_string()], |row| {

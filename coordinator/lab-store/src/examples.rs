@@ -86,7 +86,7 @@ pub fn example_record(run: &RunRow, state: &RunState) -> Record {
 
 impl Store {
     /// Lets the database of this connection get no further page, as on a full disk, or ends that.
-    pub fn is_full(&self, is_full: bool) {
+    pub fn set_full(&self, is_full: bool) {
         let set = |pages: u32| {
             let pragma = format!("PRAGMA max_page_count = {pages}");
             self.connection.query_row(&pragma, [], |_| Ok(())).unwrap();

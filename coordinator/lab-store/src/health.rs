@@ -265,13 +265,20 @@ pub(super) fn health(row: &Row<'_>) -> rusqlite::Result<HealthRow> {
     })
 }
 
-impl Store {
+/// The health of devices, and the log of its changes.
+#[derive(Debug)]
+pub struct Health<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Health<'_> {
     /// Returns a device's health. A device without a history is good.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn health(&self, device: &DeviceId) -> Result<HealthRow> {
+    pub fn get(&self, device: &DeviceId) -> Result<HealthRow> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM device_health WHERE device = ?1")?;
         let found = statement.query_row([device.as_str()], health).optional()?;
@@ -283,7 +290,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn can_take_runs(&self, device: &DeviceId) -> Result<bool> {
-        Ok(self.health(device)?.can_take_runs())
+        Ok(self.get(device)?.can_take_runs())
     }
 
     /// Changes a device's health and logs it. Returns the health after it, or `None` when nothing changed. A run counts once, also when it is
@@ -291,24 +298,21 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn change_health(
-        &self,
-        device: &DeviceId,
-        change: HealthChange<'_>,
-        by: &str,
-    ) -> Result<Option<HealthRow>> {
+    pub fn change(&self, device: &DeviceId, change: HealthChange<'_>, by: &str) -> Result<Option<HealthRow>> {
         let run = change.run().map(|run| run.to_string());
         let is_logged: bool = self
+            .store
             .connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM device_log WHERE device = ?1 AND run = ?2)")?
             .query_row(params![device.as_str(), run], |row| row.get(0))?;
         let at = now();
-        let next = self.health(device)?.after(change, &at, by);
+        let next = self.get(device)?.after(change, &at, by);
         let Some(next) = next.filter(|_| !is_logged) else {
             return Ok(None);
         };
         let drained = next.maintenance.as_ref();
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO device_health (device, verdict, cause, since, judged_by, failures, needs_operator,
                      drained, drained_by, drain_note)
@@ -326,7 +330,8 @@ impl Store {
                 drained.map(|drained| &drained.by),
                 drained.and_then(|drained| drained.note.as_ref()),
             ])?;
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO device_log (device, at, change, health, reason, changed_by, run)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -347,8 +352,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn health_log(&self, device: &DeviceId) -> Result<Vec<HealthLogEntry>> {
+    pub fn log(&self, device: &DeviceId) -> Result<Vec<HealthLogEntry>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM device_log WHERE device = ?1 ORDER BY number")?;
         let rows = statement.query_map([device.as_str()], |row| {

@@ -20,19 +20,27 @@ pub struct HeardSession {
     pub newest: u32,
 }
 
-impl Store {
+/// The sessions of agents that inventories came from.
+#[derive(Debug)]
+pub struct HeardSessions<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl HeardSessions<'_> {
     /// Stores that an inventory has arrived. Its session is the device's current one now, and the oldest sessions beyond
     /// [`MAX_HEARD_SESSIONS`] are dropped.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn inventory_was_heard(&self, heard: &HeardSession) -> Result<()> {
+    pub fn record(&self, heard: &HeardSession) -> Result<()> {
         let (device, session) = (heard.device.as_str(), heard.session.cast_signed());
         let newest: i64 = self
+            .store
             .connection
             .prepare_cached("SELECT coalesce(max(position), 0) FROM heard_sessions WHERE device = ?1")?
             .query_row([device], |row| row.get(0))?;
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO heard_sessions (device, session, newest, position) VALUES (?1, ?2, ?3, ?4 + 1)
                  ON CONFLICT (device, session) DO UPDATE SET newest = ?3, position = CASE position WHEN ?4 THEN ?4 ELSE ?4 + 1 END
@@ -40,7 +48,8 @@ impl Store {
             )?
             .execute(params![device, session, heard.newest, newest])?;
         let oldest = newest + 1 - i64::try_from(MAX_HEARD_SESSIONS).unwrap_or(i64::MAX);
-        self.connection
+        self.store
+            .connection
             .prepare_cached("DELETE FROM heard_sessions WHERE device = ?1 AND position <= ?2")?
             .execute(params![device, oldest])?;
         Ok(())
@@ -50,8 +59,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn heard_sessions(&self) -> Result<Vec<HeardSession>> {
+    pub fn all(&self) -> Result<Vec<HeardSession>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT device, session, newest FROM heard_sessions ORDER BY device, position")?;
         let rows = statement.query_map([], |row| {
@@ -83,14 +93,14 @@ mod tests {
                 session,
                 newest,
             };
-            store.inventory_was_heard(&heard).unwrap();
+            store.heard_sessions().record(&heard).unwrap();
         };
         hear(&other, u64::MAX, u32::MAX);
         for (session, newest) in [(1, 1), (2, 1), (2, 2), (2, 2), (1, 2), (1, 3)] {
             hear(&device, session, newest);
         }
         let of = |sender: &DeviceId| -> Vec<(u64, u32)> {
-            let heard = store.heard_sessions().unwrap().into_iter();
+            let heard = store.heard_sessions().all().unwrap().into_iter();
             let own = heard.filter(|heard| heard.device == *sender);
             own.map(|heard| (heard.session, heard.newest)).collect()
         };

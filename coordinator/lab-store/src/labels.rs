@@ -47,18 +47,24 @@ impl fmt::Display for DeviceLabel {
     }
 }
 
-impl Store {
+/// The labels of devices.
+#[derive(Debug)]
+pub struct DeviceLabels<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl DeviceLabels<'_> {
     /// Adds and removes labels of a device, all or none.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn change_labels(
+    pub fn change(
         &self,
         device: &DeviceId,
         added: &BTreeSet<DeviceLabel>,
         removed: &BTreeSet<DeviceLabel>,
     ) -> Result<()> {
-        self.all_or_nothing(|store| {
+        self.store.all_or_nothing(|store| {
             for label in removed {
                 store.connection.execute(
                     "DELETE FROM device_labels WHERE device = ?1 AND label = ?2",
@@ -79,8 +85,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn labels(&self) -> Result<BTreeMap<DeviceLabel, BTreeSet<DeviceId>>> {
+    pub fn all(&self) -> Result<BTreeMap<DeviceLabel, BTreeSet<DeviceId>>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT label, device FROM device_labels")?;
         let rows = statement.query_map([], |row| {

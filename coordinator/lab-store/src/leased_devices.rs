@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use regatta_types::{DeviceId, RunId};
 use rusqlite::params;
 
-use super::{LeaseState, LeasedDevice, Result, RunDraft, Store, StoreError, values};
+use super::{LeaseState, LeasedDevice, Meters, Result, RunDraft, Runs, StoreError, values};
 
-impl Store {
+impl Meters<'_> {
     /// Returns the devices that power sessions have leased. Stale leases do not count.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn leased_devices(&self) -> Result<Vec<LeasedDevice>> {
-        let leased = self.meters()?.into_iter().filter_map(|meter| {
+        let leased = self.all()?.into_iter().filter_map(|meter| {
             let lease = meter.lease.filter(|lease| lease.state() != LeaseState::Stale)?;
             Some(LeasedDevice {
                 device: lease.device?,
@@ -34,51 +34,62 @@ impl Store {
         Ok(leased.into_iter().find(|leased| leased.device == *device))
     }
 
+    /// Returns the devices with a power session, for selections.
+    pub(super) fn measured_devices(&self) -> Result<BTreeSet<DeviceId>> {
+        let leased = self.leased_devices()?;
+        Ok(leased.into_iter().map(|leased| leased.device).collect())
+    }
+}
+
+impl Runs<'_> {
     /// Adds a run that a user requests. It waits at the coordinator.
     ///
     /// # Errors
     /// Returns [`StoreError::Measured`] when a power session measures the device, or an error when the store fails.
-    pub fn request_run(&self, draft: &RunDraft) -> Result<()> {
-        self.all_or_nothing(|store| match store.leased_device(&draft.spec.device)? {
-            Some(leased) => Err(StoreError::Measured {
-                session: leased.session,
-                meter: leased.meter,
-            }),
-            None => store.add_run(draft),
-        })
+    pub fn request(&self, draft: &RunDraft) -> Result<()> {
+        self.store
+            .all_or_nothing(|store| match store.meters().leased_device(&draft.spec.device)? {
+                Some(leased) => Err(StoreError::Measured {
+                    session: leased.session,
+                    meter: leased.meter,
+                }),
+                None => store.runs().add(draft),
+            })
     }
 
     /// Adds the ranging or testing run of a power session, and links both.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn request_session_run(&self, session: &str, is_ranging: bool, draft: &RunDraft) -> Result<()> {
-        self.all_or_nothing(|store| {
-            store.add_run(draft)?;
-            store.power_session_has_run(session, is_ranging, draft.spec.run)
+    pub fn request_of_session(&self, session: &str, is_ranging: bool, draft: &RunDraft) -> Result<()> {
+        self.store.all_or_nothing(|store| {
+            store.runs().add(draft)?;
+            store
+                .power_sessions()
+                .set_run(session, is_ranging, draft.spec.run)
         })
     }
 
     /// Returns the unfinished runs of a device, without those of power sessions that have ended or will end when their lease is taken over.
-    pub(super) fn runs_beside_sessions(&self, device: &DeviceId) -> Result<Vec<RunId>> {
+    pub(super) fn unfinished_beside_sessions(&self, device: &DeviceId) -> Result<Vec<RunId>> {
         let sessions = "SELECT 1 FROM power_sessions WHERE runs.id IN (ranging, testing)";
-        self.unfinished_runs_where(device, &format!("NOT EXISTS ({sessions})"))
+        self.unfinished_where(device, &format!("NOT EXISTS ({sessions})"))
     }
 
     /// Returns the unfinished runs of a device: without a record, or with an abort that the device must confirm.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn unfinished_runs(&self, device: &DeviceId) -> Result<Vec<RunId>> {
-        self.unfinished_runs_where(device, "1")
+    pub fn unfinished(&self, device: &DeviceId) -> Result<Vec<RunId>> {
+        self.unfinished_where(device, "1")
     }
 
     /// Returns the runs besides those of a power session that were on its device since it began: unfinished ones, and recorded ones.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs_beside_session(&self, session: &str) -> Result<Vec<RunId>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn beside_session(&self, session: &str) -> Result<Vec<RunId>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT runs.id AS id, recorded, begun FROM runs JOIN power_sessions AS session ON session.device = runs.device
              WHERE session.id = ?1 AND spec_sha256 IS NOT NULL AND runs.id IS NOT ranging AND runs.id IS NOT testing
                  AND ((recorded IS NULL AND lost = 0) OR substr(recorded, 1, 19) >= substr(begun, 1, 19))
@@ -104,18 +115,12 @@ impl Store {
         Ok(beside.map(|(run, ..)| run).collect())
     }
 
-    fn unfinished_runs_where(&self, device: &DeviceId, condition: &str) -> Result<Vec<RunId>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    fn unfinished_where(&self, device: &DeviceId, condition: &str) -> Result<Vec<RunId>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "SELECT id FROM runs WHERE device = ?1 AND (recorded IS NULL OR pending_abort IS NOT NULL) AND {condition} ORDER BY id"
         ))?;
         let rows = statement.query_map(params![device.as_str()], |row| values::parsed(row, "id"))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// Returns the devices with a power session, for selections.
-    pub(super) fn measured_devices(&self) -> Result<BTreeSet<DeviceId>> {
-        let leased = self.leased_devices()?;
-        Ok(leased.into_iter().map(|leased| leased.device).collect())
     }
 }
 

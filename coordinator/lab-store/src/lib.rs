@@ -6,6 +6,7 @@
 //! Several connections are open at once (ingest, dispatch, finish, commands). WAL lets them read while one writes, and every commit is
 //! flushed to disk before it returns. The files of runs are stored beside the database.
 
+mod aggregates;
 mod assets;
 mod attempts;
 pub mod boot_id;
@@ -18,6 +19,7 @@ mod counts;
 mod current_runs;
 mod device_checks;
 mod devices;
+mod enrollment_tokens;
 mod error;
 mod examinations;
 #[cfg(any(test, feature = "fixtures"))]
@@ -36,6 +38,7 @@ mod open_runs;
 mod page_tokens;
 mod power_sessions;
 mod rebuilding;
+mod removed_runs;
 mod rollouts;
 mod run_changes;
 mod run_draft;
@@ -46,6 +49,7 @@ mod run_request;
 mod runs;
 mod schema;
 mod service;
+mod staged_runs;
 mod stored_words;
 mod streams;
 mod unknown_runs;
@@ -61,37 +65,45 @@ use std::{
     time::Duration,
 };
 
-pub use assets::AssetRow;
-pub use attempts::{AttemptEnd, AttemptRow, AttemptWork, NewAttempt};
-pub use campaign_log::{CampaignChange, CampaignLogEntry};
-pub use campaigns::{CampaignRow, NewCampaign};
-pub use cells::{AuditedCells, CellFailure, CellRow, Combination, NewCell};
+pub use assets::{AssetRow, Assets};
+pub use attempts::{AttemptEnd, AttemptRow, AttemptWork, Attempts, NewAttempt};
+pub use campaign_log::{CampaignChange, CampaignLog, CampaignLogEntry};
+pub use campaigns::{CampaignRow, Campaigns, NewCampaign};
+pub use cells::{AuditedCells, CellFailure, CellRow, Cells, Combination, NewCell};
 pub use current_runs::CurrentRun;
-pub use device_checks::DeviceCheck;
-pub use devices::{DeviceActivity, DeviceRow};
+pub use device_checks::{DeviceCheck, DeviceChecks};
+pub use devices::{DeviceActivity, DeviceRow, Devices};
+pub use enrollment_tokens::EnrollmentTokens;
 pub use error::{Result, StoreError};
-pub use examinations::Examination;
-pub use health::{DeviceHealth, HealthChange, HealthLogEntry, HealthRow};
-pub use heard_sessions::{HeardSession, MAX_HEARD_SESSIONS};
-pub use labels::DeviceLabel;
+pub use examinations::{Examination, Examinations};
+pub use health::{DeviceHealth, Health, HealthChange, HealthLogEntry, HealthRow};
+pub use heard_sessions::{HeardSession, HeardSessions, MAX_HEARD_SESSIONS};
+pub use labels::{DeviceLabel, DeviceLabels};
 pub use live_runs::LiveRun;
-pub use members::{Entry, NewCertificate, Renaming};
-pub use meters::{Lease, LeaseState, Leased, LeasedDevice, MeterRow};
+pub use members::{Entry, Members, NewCertificate, Renaming};
+pub use meters::{Lease, LeaseState, Leased, LeasedDevice, MeterRow, Meters};
+pub use numbers::Numbers;
 pub use open_runs::OpenRun;
-pub use page_tokens::{NewPageToken, PageRole, PageToken};
-pub use power_sessions::{NewPowerSession, PowerSessionChange, PowerSessionEnd, PowerSessionRow};
+pub use page_tokens::{NewPageToken, PageRole, PageToken, PageTokens};
+pub use power_sessions::{
+    NewPowerSession, PowerSessionChange, PowerSessionEnd, PowerSessionRow, PowerSessions,
+};
 pub use rebuilding::RecordedDevice;
-pub use rollouts::{RolloutAttempt, RolloutDevice, RolloutEnd, RolloutRow};
+pub use removed_runs::RemovedRuns;
+pub use rollouts::{RolloutAttempt, RolloutDevice, RolloutEnd, RolloutRow, Rollouts};
 pub use run_changes::RunChange;
 pub use run_draft::{RunDraft, RunOutcome, is_same_setting};
 pub use run_leases::RunLease;
 pub use run_pages::RunSelection;
 pub use run_removal::RunRemoval;
 pub use run_request::{RequestedState, RunRequest, SystemChoice};
-pub use runs::RunRow;
+pub use runs::{RunRow, Runs};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+pub use service::Service;
+pub use staged_runs::StagedRuns;
 pub use stored_words::{CampaignState, CellState, Placement, StatePreset};
-pub use streams::StreamRow;
+pub use streams::{StreamRow, Streams};
+pub use unknown_runs::UnknownRuns;
 pub use versions::OtherVersion;
 pub use wall_ratios::WallRatio;
 
@@ -112,7 +124,7 @@ const ROLLBACK: &str = "ROLLBACK";
 /// The interval between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection to the store.
+/// A connection to the store. Each aggregate has a type of its own, such as [`Runs`], which it hands out.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,

@@ -2,7 +2,7 @@
 
 use regatta_types::{RunId, StreamName, documents::RunSpec};
 
-use super::{Result, RunDraft, Store, values};
+use super::{Result, RunDraft, Runs, values};
 
 /// A run that sends its accuracy log while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +25,13 @@ impl LiveRun {
     }
 }
 
-impl Store {
+impl Runs<'_> {
     /// Returns the running runs that send their logs live and have sent a part of an accuracy log. Those with a requested abort are left out.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn live_runs(&self) -> Result<Vec<LiveRun>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn live(&self) -> Result<Vec<LiveRun>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT runs.id AS run, draft, name, committed FROM runs JOIN streams ON streams.run = runs.id
              WHERE recorded IS NULL AND lost = 0 AND abort IS NULL AND phase = 'running'
                  AND json_extract(draft, '$.spec.delivery') = 'live' AND name = 'mlperf_log_accuracy.json' AND committed > 0",

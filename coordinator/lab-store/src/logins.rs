@@ -3,15 +3,15 @@
 use regatta_types::DeviceId;
 use rusqlite::OptionalExtension as _;
 
-use super::{Result, Store};
+use super::{Devices, Result};
 
-impl Store {
+impl Devices<'_> {
     /// Stores the login `user@host[:port]` of a device's newest deployment.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_login(&self, device: &DeviceId, destination: &str) -> Result<()> {
-        self.connection.execute(
+    pub fn set_login(&self, device: &DeviceId, destination: &str) -> Result<()> {
+        self.store.connection.execute(
             "INSERT INTO logins (device, destination) VALUES (?1, ?2)
              ON CONFLICT (device) DO UPDATE SET destination = ?2",
             [device.as_str(), destination],
@@ -25,6 +25,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub fn login(&self, device: &DeviceId) -> Result<Option<String>> {
         let mut statement = self
+            .store
             .connection
             .prepare("SELECT destination FROM logins WHERE device = ?1")?;
         Ok(statement
@@ -36,16 +37,17 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Store;
 
     #[test]
     fn the_newest_deployment_gives_the_login() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("regatta.db")).unwrap();
         let device: DeviceId = "1c61500a84dec57d86b5e1f3caa2abe2".parse().unwrap();
-        assert_eq!(store.login(&device).unwrap(), None);
+        assert_eq!(store.devices().login(&device).unwrap(), None);
         for login in ["nvidia@orin", "nvidia@orin:2222"] {
-            store.keep_login(&device, login).unwrap();
-            assert_eq!(store.login(&device).unwrap().as_deref(), Some(login));
+            store.devices().set_login(&device, login).unwrap();
+            assert_eq!(store.devices().login(&device).unwrap().as_deref(), Some(login));
         }
     }
 }

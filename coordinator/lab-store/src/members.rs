@@ -1,4 +1,4 @@
-//! Members of the fleet: the devices that may take part, their tokens and their certificates. `devices` has their descriptions from hellos.
+//! Members of the fleet: the devices that may take part, and their certificates. `devices` has their descriptions from hellos.
 
 use regatta_types::{DeviceId, documents::end_reason};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -78,47 +78,19 @@ fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
     })
 }
 
-impl Store {
-    /// Stores a new token.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub fn add_token(&self, secret_sha256: &str, name: &str, expires: &str) -> Result<()> {
-        self.connection.execute(
-            "INSERT INTO tokens (secret_sha256, name, created, expires) VALUES (?1, ?2, ?3, ?4)",
-            params![secret_sha256, name, now(), expires],
-        )?;
-        Ok(())
-    }
+/// The devices that may take part, and their certificates.
+#[derive(Debug)]
+pub struct Members<'a> {
+    pub(super) store: &'a Store,
+}
 
-    /// Deletes the unused tokens for a name and returns their number.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub fn forget_unused_tokens(&self, name: &str) -> Result<usize> {
-        Ok(self
-            .connection
-            .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
-    }
-
-    /// Returns the names and ends of the valid tokens that no device has used, by name.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub fn pending_tokens(&self) -> Result<Vec<(String, String)>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT name, expires FROM tokens WHERE device IS NULL AND expires > ?1 ORDER BY name",
-        )?;
-        let rows = statement.query_map([now()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
+impl Members<'_> {
     /// Returns whether a name is taken, by a member other than `except` or by a valid unused token.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn is_name_taken(&self, name: &str, except: Option<&DeviceId>) -> Result<bool> {
-        Ok(self.connection.query_row(
+        Ok(self.store.connection.query_row(
             "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?3)
                  OR EXISTS (SELECT 1 FROM tokens WHERE name = ?1 AND device IS NULL AND expires > ?2)",
             params![name, now(), except.map_or("", DeviceId::as_str)],
@@ -126,58 +98,11 @@ impl Store {
         )?)
     }
 
-    /// Returns the rights that a token would grant a device now. The call only reads, because anyone may make it.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub fn look_up_token(&self, secret_sha256: &str, device: &DeviceId, renaming: Renaming) -> Result<Entry> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1")?;
-        let token: Option<(String, String, Option<String>)> = statement
-            .query_row([secret_sha256], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
-        let Some((name, expires, used_by)) = token else {
-            return Ok(Entry::UnknownToken);
-        };
-        if expires <= now() {
-            return Ok(Entry::Expired);
-        }
-        if used_by.is_some_and(|other| other != device.as_str()) {
-            return Ok(Entry::Used);
-        }
-        match self.member(device)? {
-            Some(MemberRow {
-                removed: Some(_),
-                name,
-                ..
-            }) => return Ok(Entry::Removed { name }),
-            Some(member) if member.name != name && renaming == Renaming::Refused => {
-                return Ok(Entry::OtherName {
-                    enrolled: member.name,
-                    token: name,
-                });
-            }
-            _ => {}
-        }
-        // A token for a device that returns has the name of that device.
-        let is_taken = self.connection.query_row(
-            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?2)",
-            [name.as_str(), device.as_str()],
-            |row| row.get(0),
-        )?;
-        Ok(if is_taken {
-            Entry::NameTaken(name)
-        } else {
-            Entry::Granted(name)
-        })
-    }
-
     /// Enrolls a device with a token. The same device may use the token again until it expires, because an answer can get lost.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn enter(
+    pub fn enroll(
         &self,
         secret_sha256: &str,
         device: &DeviceId,
@@ -185,8 +110,8 @@ impl Store {
         certificate: NewCertificate<'_>,
         renaming: Renaming,
     ) -> Result<Entry> {
-        self.all_or_nothing(|store| {
-            let entry = store.look_up_token(secret_sha256, device, renaming)?;
+        self.store.all_or_nothing(|store| {
+            let entry = store.enrollment_tokens().look_up(secret_sha256, device, renaming)?;
             let Entry::Granted(name) = &entry else {
                 return Ok(entry);
             };
@@ -205,7 +130,7 @@ impl Store {
                     certificate.not_after
                 ],
             )?;
-            store.keep_certificate(device, certificate)?;
+            store.members().add_certificate(device, certificate)?;
             Ok(entry)
         })
     }
@@ -214,12 +139,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_certificate(&self, device: &DeviceId, certificate: NewCertificate<'_>) -> Result<()> {
-        self.connection.execute(
+    pub fn add_certificate(&self, device: &DeviceId, certificate: NewCertificate<'_>) -> Result<()> {
+        self.store.connection.execute(
             "INSERT INTO certificates (serial, device) VALUES (?1, ?2)",
             params![certificate.serial, device.as_str()],
         )?;
-        self.connection.execute(
+        self.store.connection.execute(
             "UPDATE members SET not_after = ?2 WHERE device = ?1",
             params![device.as_str(), certificate.not_after],
         )?;
@@ -230,8 +155,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn member(&self, device: &DeviceId) -> Result<Option<MemberRow>> {
+    pub fn get(&self, device: &DeviceId) -> Result<Option<MemberRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM members WHERE device = ?1")?;
         Ok(statement.query_row([device.as_str()], member).optional()?)
@@ -241,8 +167,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn members(&self) -> Result<Vec<MemberRow>> {
+    pub fn all(&self) -> Result<Vec<MemberRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM members ORDER BY name, device")?;
         let rows = statement.query_map([], member)?;
@@ -253,8 +180,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn members_version(&self) -> Result<(u64, u64)> {
+    pub fn version(&self) -> Result<(u64, u64)> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT count(*) AS all_members, count(removed) AS removed FROM members")?;
         let version = |row: &Row<'_>| {
@@ -271,22 +199,22 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn remove_member(&self, device: &DeviceId, name: &str, public_key: &[u8; 32]) -> Result<()> {
-        self.all_or_nothing(|store| {
+    pub fn remove(&self, device: &DeviceId, name: &str, public_key: &[u8; 32]) -> Result<()> {
+        self.store.all_or_nothing(|store| {
             store.connection.execute(
                 "INSERT INTO members (device, name, public_key, enrolled, not_after, removed)
                      VALUES (?1, ?2, ?3, ?4, ?4, ?4)
                  ON CONFLICT (device) DO UPDATE SET removed = ?4 WHERE removed IS NULL",
                 params![device.as_str(), name, public_key, now()],
             )?;
-            store.device_left(device)?;
-            store.forget_unknown_runs(device)?;
-            for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
-                store.request_abort(run.id, end_reason::DEVICE_REMOVED)?;
-                store.run_was_lost(run.id, "the device was removed")?;
+            store.devices().mark_offline(device)?;
+            store.unknown_runs().forget(device)?;
+            for run in store.runs().open()?.iter().filter(|run| run.device == *device) {
+                store.runs().request_abort(run.id, end_reason::DEVICE_REMOVED)?;
+                store.runs().mark_lost(run.id, "the device was removed")?;
             }
-            for (run, _) in store.pending_aborts(device)? {
-                store.abort_is_confirmed(run)?;
+            for (run, _) in store.runs().pending_aborts(device)? {
+                store.runs().confirm_abort(run)?;
             }
             Ok(())
         })
@@ -297,7 +225,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn revoked_serials(&self) -> Result<Vec<Vec<u8>>> {
-        let mut statement = self.connection.prepare_cached(
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT serial FROM certificates JOIN members USING (device) WHERE removed IS NOT NULL ORDER BY serial",
         )?;
         let rows = statement.query_map([], |row| row.get(0))?;

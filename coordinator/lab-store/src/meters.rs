@@ -191,18 +191,24 @@ fn meter(row: &Row<'_>) -> rusqlite::Result<MeterRow> {
     })
 }
 
-impl Store {
+/// The power meters, and their leases.
+#[derive(Debug)]
+pub struct Meters<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Meters<'_> {
     /// Stores a meter. Returns `false` when there is one with that name and `replace` is not set.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_meter(&self, name: &str, settings: &MeterSettings, replace: bool) -> Result<bool> {
+    pub fn put(&self, name: &str, settings: &MeterSettings, replace: bool) -> Result<bool> {
         let conflict = if replace {
             "DO UPDATE SET settings = ?2"
         } else {
             "DO NOTHING"
         };
-        let kept = self.connection.execute(
+        let kept = self.store.connection.execute(
             &format!(
                 "INSERT INTO meters (name, settings, added) VALUES (?1, ?2, ?3) ON CONFLICT (name) {conflict}"
             ),
@@ -215,8 +221,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn drop_meter(&self, name: &str) -> Result<bool> {
+    pub fn remove(&self, name: &str) -> Result<bool> {
         let dropped = self
+            .store
             .connection
             .execute("DELETE FROM meters WHERE name = ?1 AND session IS NULL", [name])?;
         Ok(dropped > 0)
@@ -226,8 +233,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn meters(&self) -> Result<Vec<MeterRow>> {
-        let mut statement = self.connection.prepare("SELECT * FROM meters ORDER BY name")?;
+    pub fn all(&self) -> Result<Vec<MeterRow>> {
+        let mut statement = self
+            .store
+            .connection
+            .prepare("SELECT * FROM meters ORDER BY name")?;
         let rows = statement.query_map([], meter)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -236,8 +246,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn meter(&self, name: &str) -> Result<Option<MeterRow>> {
+    pub fn get(&self, name: &str) -> Result<Option<MeterRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM meters WHERE name = ?1")?;
         Ok(statement.query_row([name], meter).optional()?)
@@ -248,13 +259,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails or this process cannot be identified.
-    pub fn lease_meter(&self, name: &str, session: &str, device: &DeviceId) -> Result<Leased> {
+    pub fn lease(&self, name: &str, session: &str, device: &DeviceId) -> Result<Leased> {
         let holder = Holder::this_thread().ok_or_else(|| {
             let sentence = "/proc does not describe this process, so its lease could not be recognised";
             rusqlite::Error::ToSqlConversionFailure(sentence.into())
         })?;
-        self.all_or_nothing(|store| {
-            let lease = store.meter(name)?.and_then(|row| row.lease);
+        self.store.all_or_nothing(|store| {
+            let lease = store.meters().get(name)?.and_then(|row| row.lease);
             // A lease of this thread is left of a session whose end could not be stored.
             if let Some(lease) = &lease
                 && lease.state() != LeaseState::Stale
@@ -262,10 +273,14 @@ impl Store {
             {
                 return Ok(Leased::MeterBusy(lease.clone()));
             }
-            if let Some(other) = store.leased_device(device)?.filter(|other| other.meter != name) {
+            if let Some(other) = store
+                .meters()
+                .leased_device(device)?
+                .filter(|other| other.meter != name)
+            {
                 return Ok(Leased::DeviceBusy(other));
             }
-            let runs = store.runs_beside_sessions(device)?;
+            let runs = store.runs().unfinished_beside_sessions(device)?;
             if !runs.is_empty() {
                 return Ok(Leased::DeviceHasRuns(runs));
             }
@@ -281,7 +296,7 @@ impl Store {
                     cause: EndCause::Infrastructure,
                     reason: "the process of this session ended in the middle".to_owned(),
                 };
-                store.fail_power_session(&ended.session, &failure)?;
+                store.power_sessions().fail(&ended.session, &failure)?;
             }
             Ok(Leased::Taken { ended: lease })
         })
@@ -291,8 +306,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn release_meter(&self, name: &str, session: &str) -> Result<bool> {
-        let released = self.connection.execute(
+    pub fn release(&self, name: &str, session: &str) -> Result<bool> {
+        let released = self.store.connection.execute(
             "UPDATE meters SET session = NULL, since = NULL, holder = NULL, device = NULL WHERE name = ?1 AND session = ?2
              AND NOT EXISTS (SELECT 1 FROM power_sessions WHERE id = ?2 AND ended IS NULL)",
             [name, session],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use regatta_types::DeviceId;
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{Result, Store, values};
+use super::{Result, Service, Store, values};
 
 /// The highest command number that is accepted from a device. Microsecond time stays far below it, and enough numbers remain above it.
 const HIGHEST_COMMAND: u64 = 1 << 62;
@@ -17,19 +17,26 @@ fn command_series(device: &DeviceId) -> String {
     format!("commands/{device}")
 }
 
-impl Store {
+/// The series of numbers that grow over restarts.
+#[derive(Debug)]
+pub struct Numbers<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Numbers<'_> {
     /// Returns the next number of a series.
     ///
     /// The number is never below the time in microseconds. The series therefore grows over restarts and when the clock is set back.
     ///
-    /// A restored copy of the store together with a slow clock could repeat old numbers. [`Self::commands_are_above`] raises the series
+    /// A restored copy of the store together with a slow clock could repeat old numbers. [`Self::raise_commands_above`] raises the series
     /// above them.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn next_number(&self, series: &str) -> Result<u64> {
+    pub fn next(&self, series: &str) -> Result<u64> {
         let at_least = jiff::Timestamp::now().as_microsecond();
         let value: i64 = self
+            .store
             .connection
             .prepare_cached(
                 "INSERT INTO numbers (name, value) VALUES (?1, ?2)
@@ -45,7 +52,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn next_command(&self, device: &DeviceId) -> Result<u64> {
-        self.next_number(&command_series(device))
+        self.next(&command_series(device))
     }
 
     /// Raises a device's command numbers above `number`, because the device obeys no command up to it. Returns whether they were below: the
@@ -53,8 +60,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn commands_are_above(&self, device: &DeviceId, number: u64) -> Result<bool> {
+    pub fn raise_commands_above(&self, device: &DeviceId, number: u64) -> Result<bool> {
         let raised = self
+            .store
             .connection
             .prepare_cached(
                 "INSERT INTO numbers (name, value) VALUES (?1, ?2)
@@ -66,13 +74,16 @@ impl Store {
             ])?;
         Ok(raised > 0 && number > 0)
     }
+}
 
+impl Service<'_> {
     /// Adds time of service. This clock does not follow steps of the wall clock, and stops while no coordinator serves.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn has_served(&self, more: Duration) -> Result<()> {
-        self.connection
+    pub fn add_time_served(&self, more: Duration) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO numbers (name, value) VALUES (?1, ?2)
                  ON CONFLICT (name) DO UPDATE SET value = value + ?2",
@@ -85,8 +96,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn served(&self) -> Result<i64> {
+    pub fn seconds_served(&self) -> Result<i64> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT value FROM numbers WHERE name = ?1")?;
         Ok(statement

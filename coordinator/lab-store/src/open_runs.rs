@@ -2,7 +2,7 @@
 
 use regatta_types::{DeviceId, RunId, documents::RunPhase};
 
-use super::{Result, Store, values};
+use super::{Result, Runs, values};
 
 /// A run without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub struct OpenRun {
     pub abort: Option<String>,
 }
 
-impl Store {
+impl Runs<'_> {
     /// Returns the runs without a record, oldest first, without their drafts.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn open_run_states(&self) -> Result<Vec<OpenRun>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn open_states(&self) -> Result<Vec<OpenRun>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT id, device, phase, revision, known, lost, abort, spec_sha256 IS NOT NULL AS is_fixed,
                  CASE WHEN spec_sha256 IS NULL THEN coalesce(json_extract(draft, '$.forced'), 0) ELSE 0 END AS is_forced
              FROM runs WHERE recorded IS NULL ORDER BY id",

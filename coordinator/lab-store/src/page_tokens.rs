@@ -113,19 +113,25 @@ fn token(row: &Row<'_>) -> rusqlite::Result<PageToken> {
     })
 }
 
-impl Store {
+/// The tokens that open the live page and its API.
+#[derive(Debug)]
+pub struct PageTokens<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl PageTokens<'_> {
     /// Stores a token. Returns `false` when there is a valid one with that name. An expired one with that name counts as revoked.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_page_token(&self, new: &NewPageToken<'_>) -> Result<bool> {
-        self.all_or_nothing(|store| {
-            let earlier = store.page_tokens()?.into_iter();
+    pub fn add(&self, new: &NewPageToken<'_>) -> Result<bool> {
+        self.store.all_or_nothing(|store| {
+            let earlier = store.page_tokens().all()?.into_iter();
             let mut named = earlier.filter(|token| token.name == new.name);
             if named.any(|token| token.is_valid(Timestamp::now())) {
                 return Ok(false);
             }
-            store.revoke_page_token(new.name)?;
+            store.page_tokens().revoke(new.name)?;
             store.connection.execute(
                 "INSERT INTO page_tokens (name, role, secret_sha256, created, expires) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![
@@ -144,8 +150,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn page_tokens(&self) -> Result<Vec<PageToken>> {
+    pub fn all(&self) -> Result<Vec<PageToken>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM page_tokens ORDER BY number")?;
         let rows = statement.query_map([], token)?;
@@ -156,8 +163,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn revoke_page_token(&self, name: &str) -> Result<bool> {
-        let revoked = self.connection.execute(
+    pub fn revoke(&self, name: &str) -> Result<bool> {
+        let revoked = self.store.connection.execute(
             "UPDATE page_tokens SET revoked = ?2 WHERE name = ?1 AND revoked IS NULL",
             [name, &now()],
         )?;
@@ -168,15 +175,17 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn page_token_is_used(&self, number: i64) -> Result<()> {
+    pub fn record_use(&self, number: i64) -> Result<()> {
         let hour = this_hour();
         let last: Option<Option<String>> = self
+            .store
             .connection
             .prepare_cached("SELECT last_used FROM page_tokens WHERE number = ?1")?
             .query_row([number], |row| row.get(0))
             .optional()?;
         if last.flatten().as_ref() != Some(&hour) {
-            self.connection
+            self.store
+                .connection
                 .prepare_cached("UPDATE page_tokens SET last_used = ?2 WHERE number = ?1")?
                 .execute(params![number, hour])?;
         }
@@ -210,17 +219,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("regatta.db")).unwrap();
         let (past, future) = ("2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z");
-        assert!(store.add_page_token(&new("anna", 1, past)).unwrap());
-        assert!(store.add_page_token(&new("anna", 2, future)).unwrap());
-        assert!(!store.add_page_token(&new("anna", 3, future)).unwrap());
-        assert!(store.add_page_token(&new("ben", 4, future)).unwrap());
+        assert!(store.page_tokens().add(&new("anna", 1, past)).unwrap());
+        assert!(store.page_tokens().add(&new("anna", 2, future)).unwrap());
+        assert!(!store.page_tokens().add(&new("anna", 3, future)).unwrap());
+        assert!(store.page_tokens().add(&new("ben", 4, future)).unwrap());
         let states = || -> Vec<&str> {
-            let tokens = store.page_tokens().unwrap();
+            let tokens = store.page_tokens().all().unwrap();
             tokens.iter().map(|token| token.state(Timestamp::now())).collect()
         };
         assert_eq!(states(), ["revoked", "valid", "valid"]);
-        assert!(store.revoke_page_token("anna").unwrap());
-        assert!(!store.revoke_page_token("anna").unwrap());
+        assert!(store.page_tokens().revoke("anna").unwrap());
+        assert!(!store.page_tokens().revoke("anna").unwrap());
         assert_eq!(states(), ["revoked", "revoked", "valid"]);
     }
 
@@ -229,10 +238,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("regatta.db")).unwrap();
         let future = "2100-01-01T00:00:00Z";
-        assert!(store.add_page_token(&new("anna", 1, future)).unwrap());
-        let used = || store.page_tokens().unwrap().remove(0);
+        assert!(store.page_tokens().add(&new("anna", 1, future)).unwrap());
+        let used = || store.page_tokens().all().unwrap().remove(0);
         assert_eq!(used().last_used, None);
-        store.page_token_is_used(used().number).unwrap();
+        store.page_tokens().record_use(used().number).unwrap();
         let hour = used().last_used.unwrap();
         assert!(hour.ends_with(":00:00Z"), "{hour}");
     }

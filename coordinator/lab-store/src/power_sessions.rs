@@ -121,13 +121,19 @@ fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
     })
 }
 
-impl Store {
+/// The power sessions.
+#[derive(Debug)]
+pub struct PowerSessions<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl PowerSessions<'_> {
     /// Stores that a session begins.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_session_begins(&self, new: NewPowerSession<'_>) -> Result<()> {
-        self.connection.execute(
+    pub fn begin(&self, new: NewPowerSession<'_>) -> Result<()> {
+        self.store.connection.execute(
             "INSERT INTO power_sessions (id, meter, device, benchmark, scenario, begun) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![new.id, new.meter, new.device, new.benchmark, new.scenario, now()],
         )?;
@@ -138,9 +144,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_session_has_run(&self, id: &str, is_ranging: bool, run: RunId) -> Result<()> {
+    pub fn set_run(&self, id: &str, is_ranging: bool, run: RunId) -> Result<()> {
         let column = if is_ranging { "ranging" } else { "testing" };
-        self.connection.execute(
+        self.store.connection.execute(
             &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1"),
             params![id, run.to_string()],
         )?;
@@ -151,13 +157,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_session_changes(&self, id: &str, change: PowerSessionChange<'_>) -> Result<()> {
+    pub fn record_change(&self, id: &str, change: PowerSessionChange<'_>) -> Result<()> {
         let (column, value): (_, &dyn ToSql) = match &change {
             PowerSessionChange::Step(step) => ("step", step),
             PowerSessionChange::Watts(watts) => ("watts", watts),
             PowerSessionChange::Observation(text) => ("observation", text),
         };
-        self.connection.execute(
+        self.store.connection.execute(
             &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1 AND ended IS NULL"),
             params![id, value],
         )?;
@@ -168,10 +174,10 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_session_ends(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
+    pub fn end(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
         let obstacles = serde_json::to_string(end.obstacles)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        self.connection.execute(
+        self.store.connection.execute(
             "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, cause = ?5, simulated = ?6, obstacles = ?7, mean_watts = ?8
              WHERE id = ?1 AND ended IS NULL",
             params![
@@ -192,15 +198,17 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn fail_power_session(&self, id: &str, failure: &RecordedFailure) -> Result<()> {
+    pub fn fail(&self, id: &str, failure: &RecordedFailure) -> Result<()> {
         let end = PowerSessionEnd {
             failure: Some(failure),
             ..PowerSessionEnd::default()
         };
-        self.power_session_ends(id, &end)?;
-        if let Some(row) = self.power_session(id)? {
+        self.end(id, &end)?;
+        if let Some(row) = self.get(id)? {
             for run in [row.ranging, row.testing].into_iter().flatten() {
-                self.request_abort(run, "its power session has failed")?;
+                self.store
+                    .runs()
+                    .request_abort(run, "its power session has failed")?;
             }
         }
         Ok(())
@@ -210,8 +218,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_session_is_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
-        self.connection.execute(
+    pub fn record_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE power_sessions SET verdict = ?2, reason = NULL, cause = NULL, simulated = ?3, mean_watts = ?4
              WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
             params![
@@ -228,8 +236,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_session(&self, id: &str) -> Result<Option<PowerSessionRow>> {
+    pub fn get(&self, id: &str) -> Result<Option<PowerSessionRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare("SELECT * FROM power_sessions WHERE id = ?1")?;
         Ok(statement.query_row([id], session).optional()?)
@@ -239,8 +248,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn power_sessions(&self) -> Result<Vec<PowerSessionRow>> {
+    pub fn all(&self) -> Result<Vec<PowerSessionRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare("SELECT * FROM power_sessions ORDER BY id DESC")?;
         let rows = statement.query_map([], session)?;

@@ -7,7 +7,7 @@ use regatta_types::{
 };
 use rusqlite::params;
 
-use super::{Result, Store, StreamRow, run_draft::RunDraft, values};
+use super::{Devices, Result, Runs, StreamRow, run_draft::RunDraft, values};
 
 /// A device as a run's record and evidence describe it.
 #[derive(Debug)]
@@ -26,15 +26,15 @@ pub struct RecordedDevice<'a> {
     pub seen: &'a str,
 }
 
-impl Store {
+impl Devices<'_> {
     /// Adds a device, or updates it from a newer run. The description from a device's own hello is kept.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_recorded_device(&self, device: &RecordedDevice<'_>) -> Result<()> {
+    pub fn add_recorded(&self, device: &RecordedDevice<'_>) -> Result<()> {
         let facts = serde_json::to_string(device.facts)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.connection.execute(
+        self.store.connection.execute(
             "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
              VALUES (?1, ?2, ?3, ?4, '[]', ?5, 0, 0, ?6, ?6)
              ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, facts = ?5, last_seen = ?6 WHERE hellos = 0",
@@ -49,12 +49,14 @@ impl Store {
         )?;
         Ok(())
     }
+}
 
+impl Runs<'_> {
     /// Adds a sent run with its last known state and its streams.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_sent_run(
+    pub fn add_sent(
         &self,
         draft: &RunDraft,
         spec_sha256: &str,
@@ -62,8 +64,8 @@ impl Store {
         streams: &[StreamRow],
     ) -> Result<()> {
         let run: RunId = draft.spec.run;
-        self.all_or_nothing(|store| {
-            store.add_run(draft)?;
+        self.store.all_or_nothing(|store| {
+            store.runs().add(draft)?;
             store.connection.execute(
                 "UPDATE runs SET spec_sha256 = ?2, known = 1, phase = ?3, reason = ?4, revision = ?5 WHERE id = ?1",
                 params![
@@ -75,8 +77,8 @@ impl Store {
                 ],
             )?;
             for stream in streams {
-                store.list_stream(run, &stream.name)?;
-                store.keep_stream(run, stream)?;
+                store.streams().list(run, &stream.name)?;
+                store.streams().record_progress(run, stream)?;
             }
             Ok(())
         })

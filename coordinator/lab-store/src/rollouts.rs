@@ -77,20 +77,21 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<RolloutAttempt> {
     })
 }
 
-impl Store {
+/// The upgrades of the fleet.
+#[derive(Debug)]
+pub struct Rollouts<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Rollouts<'_> {
     /// Stores a new upgrade with its devices and their waves. One that was not complete cannot be continued any more. Returns its number.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_rollout(
-        &self,
-        packages: &[String],
-        options: &str,
-        devices: &[(DeviceId, u64)],
-    ) -> Result<u64> {
+    pub fn add(&self, packages: &[String], options: &str, devices: &[(DeviceId, u64)]) -> Result<u64> {
         let packages = serde_json::to_string(packages)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.all_or_nothing(|store| {
+        self.store.all_or_nothing(|store| {
             store.connection.execute(
                 "INSERT INTO rollouts (packages, options, begun) VALUES (?1, ?2, ?3)",
                 params![packages, options, now()],
@@ -115,8 +116,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn newest_rollout(&self) -> Result<Option<RolloutRow>> {
+    pub fn newest(&self) -> Result<Option<RolloutRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare("SELECT * FROM rollouts ORDER BY number DESC LIMIT 1")?;
         let row = statement.query_row([], |row| {
@@ -135,11 +137,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn rollout_devices(&self, rollout: u64) -> Result<Vec<RolloutDevice>> {
+    pub fn devices(&self, rollout: u64) -> Result<Vec<RolloutDevice>> {
         let mut devices = self
+            .store
             .connection
             .prepare("SELECT * FROM rollout_devices WHERE rollout = ?1 ORDER BY position")?;
         let mut attempts = self
+            .store
             .connection
             .prepare("SELECT * FROM rollout_attempts WHERE rollout = ?1 AND device = ?2 ORDER BY number")?;
         let rows = devices.query_map([values::signed(rollout)], |row| {
@@ -158,10 +162,10 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn begin_rollout_attempt(&self, rollout: u64, device: &DeviceId) -> Result<()> {
+    pub fn begin_attempt(&self, rollout: u64, device: &DeviceId) -> Result<()> {
         let end = RolloutEnd::Failed(EndCause::Infrastructure, "its command ended in the middle");
-        self.all_or_nothing(|store| {
-            store.end_rollout_attempt(rollout, device, end)?;
+        self.store.all_or_nothing(|store| {
+            store.rollouts().end_attempt(rollout, device, end)?;
             store.connection.execute(
                 "INSERT INTO rollout_attempts (rollout, device, number, begun) VALUES (?1, ?2, 1 +
                      (SELECT count(*) FROM rollout_attempts WHERE rollout = ?1 AND device = ?2), ?3)",
@@ -175,12 +179,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn end_rollout_attempt(&self, rollout: u64, device: &DeviceId, end: RolloutEnd<'_>) -> Result<()> {
+    pub fn end_attempt(&self, rollout: u64, device: &DeviceId, end: RolloutEnd<'_>) -> Result<()> {
         let (cause, reason, agent) = match end {
             RolloutEnd::Good(agent) => (None, None, Some(agent)),
             RolloutEnd::Failed(cause, reason) => (Some(cause.as_str()), Some(reason), None),
         };
-        self.connection.execute(
+        self.store.connection.execute(
             "UPDATE rollout_attempts SET ended = ?3, cause = ?4, reason = ?5, agent = ?6
              WHERE rollout = ?1 AND device = ?2 AND ended IS NULL",
             params![
@@ -199,8 +203,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn set_rollout_outcome(&self, rollout: u64, outcome: Option<&str>) -> Result<()> {
-        self.connection.execute(
+    pub fn set_outcome(&self, rollout: u64, outcome: Option<&str>) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE rollouts SET outcome = ?2 WHERE number = ?1",
             params![values::signed(rollout), outcome],
         )?;
@@ -218,18 +222,19 @@ mod tests {
         let store = Store::open(&directory.path().join("regatta.db")).unwrap();
         let device = |digit: &str| -> DeviceId { digit.repeat(32).parse().unwrap() };
         let (first, second) = (device("1"), device("2"));
-        assert_eq!(store.newest_rollout().unwrap(), None);
+        assert_eq!(store.rollouts().newest().unwrap(), None);
         let packages = ["ab".to_owned()];
         let number = store
-            .add_rollout(&packages, "{}", &[(second.clone(), 1), (first.clone(), 2)])
+            .rollouts()
+            .add(&packages, "{}", &[(second.clone(), 1), (first.clone(), 2)])
             .unwrap();
-        store.begin_rollout_attempt(number, &second).unwrap();
+        store.rollouts().begin_attempt(number, &second).unwrap();
         // The command was killed, and another one continues.
-        store.begin_rollout_attempt(number, &second).unwrap();
+        store.rollouts().begin_attempt(number, &second).unwrap();
         let good = RolloutEnd::Good("regatta-agent 2");
-        store.end_rollout_attempt(number, &second, good).unwrap();
-        store.end_rollout_attempt(number, &first, good).unwrap();
-        let devices = store.rollout_devices(number).unwrap();
+        store.rollouts().end_attempt(number, &second, good).unwrap();
+        store.rollouts().end_attempt(number, &first, good).unwrap();
+        let devices = store.rollouts().devices(number).unwrap();
         assert_eq!(
             devices
                 .iter()
@@ -250,9 +255,9 @@ mod tests {
             ]
         );
         assert!(devices[0].attempts[1].is_good() && devices[1].attempts.is_empty());
-        store.set_rollout_outcome(number, Some("complete")).unwrap();
+        store.rollouts().set_outcome(number, Some("complete")).unwrap();
         assert_eq!(
-            store.newest_rollout().unwrap().unwrap().outcome.as_deref(),
+            store.rollouts().newest().unwrap().unwrap().outcome.as_deref(),
             Some("complete")
         );
     }

@@ -7,7 +7,7 @@ use regatta_types::{
 use rusqlite::params;
 
 use super::{
-    Result, RunRow, Store, StoreError, now,
+    Result, RunRow, Runs, StoreError, now,
     run_draft::{RunDraft, RunOutcome},
     values,
 };
@@ -30,16 +30,16 @@ const fn has_stopped(phase: RunPhase) -> bool {
     phase.is_final() || matches!(phase, RunPhase::Draining)
 }
 
-impl Store {
+impl Runs<'_> {
     /// Adds a run that waits at the coordinator.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn add_run(&self, draft: &RunDraft) -> Result<()> {
+    pub fn add(&self, draft: &RunDraft) -> Result<()> {
         let spec = &draft.spec;
         let text = serde_json::to_string(draft)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.connection.execute(
+        self.store.connection.execute(
             "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
             params![
@@ -62,7 +62,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn fix_spec(&self, id: RunId, sha256: &str) -> Result<bool> {
-        let changed = self.connection.execute(
+        let changed = self.store.connection.execute(
             "UPDATE runs SET spec_sha256 = ?2 WHERE id = ?1 AND recorded IS NULL",
             params![id.to_string(), sha256],
         )?;
@@ -73,14 +73,15 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_reported_state(&self, device: &DeviceId, id: RunId, state: &RunState) -> Result<RunChange> {
-        if self.device_of_sent_run(id)?.as_ref() != Some(device) {
+    pub fn record_state(&self, device: &DeviceId, id: RunId, state: &RunState) -> Result<RunChange> {
+        if self.device_of_sent(id)?.as_ref() != Some(device) {
             return Ok(RunChange::Unknown);
         }
         if has_stopped(state.phase) {
-            self.abort_is_confirmed(id)?;
+            self.confirm_abort(id)?;
         }
         let changed = self
+            .store
             .connection
             .prepare_cached(
                 "UPDATE runs SET known = 1, phase = ?2, reason = ?3, revision = ?4,
@@ -98,6 +99,7 @@ impl Store {
             return Ok(RunChange::Changed);
         }
         let is_repeated: bool = self
+            .store
             .connection
             .prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND revision = ?2)",
@@ -114,8 +116,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn run_was_lost(&self, id: RunId, reason: &str) -> Result<()> {
-        self.connection.execute(
+    pub fn mark_lost(&self, id: RunId, reason: &str) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE runs SET lost = 1,
                  reason = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN reason ELSE ?2 END,
                  phase = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN phase ELSE 'failed' END
@@ -133,8 +135,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn run_goes_on(&self, device: &DeviceId, id: RunId) -> Result<bool> {
-        self.connection
+    pub fn reopen(&self, device: &DeviceId, id: RunId) -> Result<bool> {
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE runs SET pending_abort = 'its campaign has ended this attempt'
                  WHERE id = ?1 AND device = ?2 AND lost = 1 AND recorded IS NOT NULL AND abandoned IS NULL
@@ -143,6 +146,7 @@ impl Store {
             )?
             .execute([id.to_string().as_str(), device.as_str()])?;
         let changed = self
+            .store
             .connection
             .prepare_cached(
                 "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0,
@@ -165,8 +169,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_still_holds(&self, device: &DeviceId, id: RunId, released: bool) -> Result<()> {
-        self.connection
+    pub fn clear_sent_marks(&self, device: &DeviceId, id: RunId, released: bool) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE runs SET forgotten = 0, released = released AND ?3
                  WHERE id = ?1 AND device = ?2 AND (forgotten OR (released AND NOT ?3))",
@@ -180,7 +185,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn request_abort(&self, id: RunId, reason: &str) -> Result<bool> {
-        let changed = self.connection.execute(
+        let changed = self.store.connection.execute(
             "UPDATE runs SET abort = ?2,
                  phase = CASE WHEN spec_sha256 IS NULL THEN 'aborted' ELSE phase END,
                  reason = CASE WHEN spec_sha256 IS NULL THEN ?2 ELSE reason END,
@@ -195,8 +200,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn run_cannot_be_sent(&self, id: RunId, reason: &str) -> Result<()> {
-        self.connection.execute(
+    pub fn fail_unsent(&self, id: RunId, reason: &str) -> Result<()> {
+        self.store.connection.execute(
             "UPDATE runs SET phase = 'failed', reason = ?2, recorded = ?3 WHERE id = ?1 AND spec_sha256 IS NULL",
             params![id.to_string(), reason, now()],
         )?;
@@ -208,11 +213,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn run_is_recorded(&self, run: &RunRow, record: &Record, outcome: &RunOutcome) -> Result<bool> {
+    pub fn record(&self, run: &RunRow, record: &Record, outcome: &RunOutcome) -> Result<bool> {
         let text = serde_json::to_string(outcome)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         let is_signed = record.evidence_signature_valid == Some(true);
-        let changed = self.connection.execute(
+        let changed = self.store.connection.execute(
             "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5,
                  recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END,
                  started = coalesce(started, ?9), known = known OR ?11
@@ -223,7 +228,7 @@ impl Store {
                 text,
                 record.state.phase.as_str(),
                 record.state.reason,
-                self.served()?,
+                self.store.service().seconds_served()?,
                 run.lost,
                 values::signed(run.state.revision),
                 record.started,
@@ -236,12 +241,12 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Does the same as `run_is_recorded` for a run that must not change meanwhile.
+    /// Does the same as `record` for a run that must not change meanwhile.
     ///
     /// # Errors
     /// Returns [`StoreError::RunChanged`] when the run has changed, and an error when the store fails.
-    pub fn record_unchanged_run(&self, run: &RunRow, record: &Record, outcome: &RunOutcome) -> Result<()> {
-        if self.run_is_recorded(run, record, outcome)? {
+    pub fn record_unchanged(&self, run: &RunRow, record: &Record, outcome: &RunOutcome) -> Result<()> {
+        if self.record(run, record, outcome)? {
             Ok(())
         } else {
             Err(StoreError::RunChanged(run.id))
@@ -252,8 +257,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_forget_sent(&self, id: RunId, sent: bool) -> Result<()> {
-        self.connection
+    pub fn set_forget_sent(&self, id: RunId, sent: bool) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
             .execute(params![id.to_string(), sent])?;
         Ok(())
@@ -263,8 +269,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn release_is_sent(&self, id: RunId) -> Result<()> {
-        self.connection
+    pub fn mark_release_sent(&self, id: RunId) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("UPDATE runs SET released = 1 WHERE id = ?1")?
             .execute([id.to_string()])?;
         Ok(())

@@ -9,7 +9,7 @@ use regatta_types::{
 };
 use rusqlite::params;
 
-use super::{Result, Store, values};
+use super::{Result, Runs, values};
 
 /// The lease of a run that its device has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +28,13 @@ pub struct RunLease {
     pub is_ending: bool,
 }
 
-impl Store {
+impl Runs<'_> {
     /// Returns the leases of the runs that were sent and have not ended on their device, or that it could not seal.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn run_leases(&self) -> Result<Vec<RunLease>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn leases(&self) -> Result<Vec<RunLease>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT runs.id AS run, phase, spent_ms, abort IS NOT NULL AS is_ending, coalesce(online, 0) AS is_online,
                  json_extract(draft, '$.limit_s') + coalesce(json_extract(draft, '$.spec.gate.wait_s'), 0) AS limit_s
              FROM runs LEFT JOIN devices ON devices.id = runs.device
@@ -59,9 +59,10 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn has_spent(&self, run: RunId, time: Duration) -> Result<()> {
+    pub fn add_spent_time(&self, run: RunId, time: Duration) -> Result<()> {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.connection
+        self.store
+            .connection
             .prepare_cached("UPDATE runs SET spent_ms = spent_ms + ?2 WHERE id = ?1")?
             .execute(params![run.to_string(), values::signed(millis)])?;
         Ok(())

@@ -4,7 +4,7 @@ use regatta_types::{DeviceId, RunId};
 use rusqlite::params;
 
 use super::{
-    Result, RunRow, Store,
+    Result, RunRow, Runs,
     runs::{SELECT_RUNS, run},
 };
 
@@ -19,13 +19,13 @@ pub struct RunSelection {
     pub benchmark: Option<String>,
 }
 
-impl Store {
+impl Runs<'_> {
     /// Returns up to `most` selected runs, newest first.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs_page(&self, selection: &RunSelection, most: usize) -> Result<Vec<RunRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn page(&self, selection: &RunSelection, most: usize) -> Result<Vec<RunRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_RUNS} WHERE (?1 IS NULL OR runs.id < ?1) AND (?2 IS NULL OR benchmark = ?2)
                  AND (?3 IS NULL OR runs.device IN (SELECT value FROM json_each(?3)))
              ORDER BY runs.id DESC LIMIT ?4"
@@ -47,8 +47,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn benchmarks_with_runs(&self) -> Result<Vec<String>> {
+    pub fn benchmarks(&self) -> Result<Vec<String>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT DISTINCT benchmark FROM runs ORDER BY benchmark")?;
         let rows = statement.query_map([], |row| row.get(0))?;

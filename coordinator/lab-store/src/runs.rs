@@ -83,13 +83,20 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-impl Store {
+/// The runs.
+#[derive(Debug)]
+pub struct Runs<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Runs<'_> {
     /// Returns one run.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn run(&self, id: RunId) -> Result<Option<RunRow>> {
+    pub fn get(&self, id: RunId) -> Result<Option<RunRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached(&format!("{SELECT_RUNS} WHERE id = ?1"))?;
         Ok(statement.query_row([id.to_string()], run).optional()?)
@@ -99,30 +106,32 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs(&self) -> Result<Vec<RunRow>> {
-        self.select_runs("ORDER BY id DESC")
+    pub fn all(&self) -> Result<Vec<RunRow>> {
+        self.select("ORDER BY id DESC")
     }
 
     /// Returns the run that was requested last.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn newest_run(&self) -> Result<Option<RunRow>> {
+    pub fn newest(&self) -> Result<Option<RunRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT id FROM runs ORDER BY id DESC LIMIT 1")?;
         let newest = statement
             .query_row([], |row| values::parsed(row, "id"))
             .optional()?;
-        newest.map_or(Ok(None), |id| self.run(id))
+        newest.map_or(Ok(None), |id| self.get(id))
     }
 
     /// Returns the runs that were requested after another one, oldest first.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs_after(&self, id: RunId) -> Result<Vec<RunRow>> {
+    pub fn requested_after(&self, id: RunId) -> Result<Vec<RunRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached(&format!("{SELECT_RUNS} WHERE id > ?1 ORDER BY id"))?;
         let rows = statement.query_map([id.to_string()], run)?;
@@ -133,8 +142,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn has_runs(&self) -> Result<bool> {
+    pub fn has_any(&self) -> Result<bool> {
         Ok(self
+            .store
             .connection
             .query_row("SELECT EXISTS (SELECT 1 FROM runs)", [], |row| row.get(0))?)
     }
@@ -143,16 +153,16 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn open_runs(&self) -> Result<Vec<RunRow>> {
-        self.select_runs("WHERE recorded IS NULL ORDER BY id")
+    pub fn open(&self) -> Result<Vec<RunRow>> {
+        self.select("WHERE recorded IS NULL ORDER BY id")
     }
 
     /// Returns the failed runs that their devices could not seal, so that files are missing.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn unsealed_runs(&self) -> Result<Vec<RunRow>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    pub fn unsealed(&self) -> Result<Vec<RunRow>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_RUNS} WHERE recorded IS NULL AND phase = 'failed' AND instr(reason, ?1) > 0 ORDER BY id"
         ))?;
         let rows = statement.query_map([end_reason::NOT_SEALED], run)?;
@@ -164,8 +174,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs_to_record(&self) -> Result<Vec<RunRow>> {
-        self.select_runs(
+    pub fn recordable(&self) -> Result<Vec<RunRow>> {
+        self.select(
             "WHERE recorded IS NULL AND spec_sha256 IS NOT NULL AND (lost = 1 OR (
                  NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1 AND complete = 0)
                  AND (phase IN ('done', 'failed', 'aborted') OR 2 = (SELECT count(*) FROM streams
@@ -178,9 +188,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn recorded_runs_like(&self, draft: &RunDraft) -> Result<Vec<RunRow>> {
+    pub fn recorded_like(&self, draft: &RunDraft) -> Result<Vec<RunRow>> {
         let spec = &draft.spec;
-        let mut statement = self.connection.prepare_cached(&format!(
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "{SELECT_RUNS} WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND recorded IS NOT NULL
              ORDER BY id DESC LIMIT 50",
         ))?;
@@ -195,8 +205,9 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn select_runs(&self, clauses: &str) -> Result<Vec<RunRow>> {
+    fn select(&self, clauses: &str) -> Result<Vec<RunRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached(&format!("{SELECT_RUNS} {clauses}"))?;
         let rows = statement.query_map([], run)?;
@@ -209,6 +220,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub fn is_recorded(&self, id: RunId) -> Result<bool> {
         Ok(self
+            .store
             .connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NOT NULL)")?
             .query_row([id.to_string()], |row| row.get(0))?)
@@ -218,8 +230,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_of_sent_run(&self, id: RunId) -> Result<Option<DeviceId>> {
+    pub fn device_of_sent(&self, id: RunId) -> Result<Option<DeviceId>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT device FROM runs WHERE id = ?1 AND spec_sha256 IS NOT NULL")?;
         Ok(statement
@@ -231,8 +244,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn known_open_runs(&self, device: &DeviceId) -> Result<Vec<RunId>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn known_open(&self, device: &DeviceId) -> Result<Vec<RunId>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT id FROM runs WHERE device = ?1 AND recorded IS NULL AND known = 1 AND lost = 0",
         )?;
         let rows = statement.query_map([device.as_str()], |row| values::parsed(row, "id"))?;
@@ -244,8 +257,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs_to_release(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.recorded_runs_where(
+    pub fn releasable(&self) -> Result<Vec<(RunId, DeviceId)>> {
+        self.recorded_where(
             "forgotten = 0 AND released = 0 AND json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed')",
             [],
         )
@@ -256,15 +269,15 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn runs_to_forget(&self, seconds: i64) -> Result<Vec<(RunId, DeviceId)>> {
-        self.recorded_runs_where(
+    pub fn forgettable(&self, seconds: i64) -> Result<Vec<(RunId, DeviceId)>> {
+        self.recorded_where(
             "recorded_at <= ?1 AND known = 1 AND forgotten = 0 AND json_extract(outcome, '$.forgettable')",
-            [self.served()?.saturating_sub(seconds)],
+            [self.store.service().seconds_served()?.saturating_sub(seconds)],
         )
     }
 
-    fn recorded_runs_where(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+    fn recorded_where(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
+        let mut statement = self.store.connection.prepare_cached(&format!(
             "SELECT runs.id AS run, devices.id AS device FROM runs JOIN devices ON devices.id = runs.device
              WHERE recorded IS NOT NULL AND online = 1 AND running IS NULL AND {condition}"
         ))?;

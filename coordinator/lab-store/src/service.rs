@@ -23,24 +23,30 @@ pub struct ServiceState {
     pub page: Option<String>,
 }
 
-impl Store {
+/// The state of the serving coordinator.
+#[derive(Debug)]
+pub struct Service<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Service<'_> {
     /// Stores that a coordinator begins to serve, connected to the broker. No device is known to be online yet.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn service_begins(&self) -> Result<()> {
-        self.forget_who_is_online()?;
-        self.set_service(STARTED, Some(&now()))?;
-        self.set_service(PAGE, None)?;
-        self.set_service(BROKER_LOST, None)
+    pub fn begin(&self) -> Result<()> {
+        self.store.devices().mark_all_offline()?;
+        self.set(STARTED, Some(&now()))?;
+        self.set(PAGE, None)?;
+        self.set(BROKER_LOST, None)
     }
 
     /// Stores the URL of the live page.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn page_is_served(&self, url: &str) -> Result<()> {
-        self.set_service(PAGE, Some(url))
+    pub fn set_page(&self, url: &str) -> Result<()> {
+        self.set(PAGE, Some(url))
     }
 
     /// Stores whether the broker is lost. Without it no messages arrive, so a device only counts as online after its next
@@ -48,20 +54,21 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn broker_is_lost(&self, lost: bool) -> Result<()> {
+    pub fn set_broker_lost(&self, lost: bool) -> Result<()> {
         if lost {
-            self.forget_who_is_online()?;
+            self.store.devices().mark_all_offline()?;
         }
-        self.set_service(BROKER_LOST, lost.then(now).as_deref())
+        self.set(BROKER_LOST, lost.then(now).as_deref())
     }
 
     /// Returns the last report of a serving coordinator.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn service(&self) -> Result<ServiceState> {
+    pub fn state(&self) -> Result<ServiceState> {
         let value = |name: &str| {
-            self.connection
+            self.store
+                .connection
                 .prepare_cached("SELECT value FROM service WHERE name = ?1")?
                 .query_row([name], |row| row.get(0))
                 .optional()
@@ -73,13 +80,14 @@ impl Store {
         })
     }
 
-    fn set_service(&self, name: &str, value: Option<&str>) -> Result<()> {
+    fn set(&self, name: &str, value: Option<&str>) -> Result<()> {
         match value {
-            Some(value) => self.connection.execute(
+            Some(value) => self.store.connection.execute(
                 "INSERT OR REPLACE INTO service (name, value) VALUES (?1, ?2)",
                 params![name, value],
             )?,
             None => self
+                .store
                 .connection
                 .execute("DELETE FROM service WHERE name = ?1", [name])?,
         };

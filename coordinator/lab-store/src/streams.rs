@@ -47,13 +47,20 @@ fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
     })
 }
 
-impl Store {
+/// The streams of runs: how much of each file is on disk.
+#[derive(Debug)]
+pub struct Streams<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl Streams<'_> {
     /// Returns every stream of a run, by name.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn streams(&self, run: RunId) -> Result<Vec<StreamRow>> {
+    pub fn of_run(&self, run: RunId) -> Result<Vec<StreamRow>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM streams WHERE run = ?1 ORDER BY name")?;
         let rows = statement.query_map([run.to_string()], stream)?;
@@ -64,8 +71,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_stream(&self, run: RunId, row: &StreamRow) -> Result<bool> {
+    pub fn record_progress(&self, run: RunId, row: &StreamRow) -> Result<bool> {
         let changed = self
+            .store
             .connection
             .prepare_cached(
                 "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, complete)
@@ -88,8 +96,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn list_stream(&self, run: RunId, name: &StreamName) -> Result<()> {
-        self.connection
+    pub fn list(&self, run: RunId, name: &StreamName) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO streams (run, name, listed) VALUES (?1, ?2, 1)
                  ON CONFLICT (run, name) DO UPDATE SET listed = 1 WHERE listed = 0",
@@ -103,9 +112,10 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn list_streams(&self, run: RunId, names: &[StreamName]) -> Result<Vec<StreamName>> {
-        names.iter().try_for_each(|name| self.list_stream(run, name))?;
+    pub fn list_signed(&self, run: RunId, names: &[StreamName]) -> Result<Vec<StreamName>> {
+        names.iter().try_for_each(|name| self.list(run, name))?;
         let mut statement = self
+            .store
             .connection
             .prepare_cached("DELETE FROM streams WHERE run = ?1 AND listed = 0 RETURNING name")?;
         let rows = statement.query_map([run.to_string()], |row| values::parsed(row, "name"))?;
@@ -116,8 +126,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn stream_is_damaged(&self, run: RunId, name: &StreamName) -> Result<()> {
-        self.connection
+    pub fn reset(&self, run: RunId, name: &StreamName) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "UPDATE streams SET listed = 1, complete = 0, committed = 0, stated_length = NULL, stated_sha256 = NULL
                  WHERE run = ?1 AND name = ?2",
@@ -131,11 +142,11 @@ impl Store {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn delivered_bytes(&self) -> Result<u64> {
-        let bytes: i64 =
-            self.connection
-                .query_row("SELECT COALESCE(SUM(committed), 0) FROM streams", [], |row| {
-                    row.get(0)
-                })?;
+        let bytes: i64 = self.store.connection.query_row(
+            "SELECT COALESCE(SUM(committed), 0) FROM streams",
+            [],
+            |row| row.get(0),
+        )?;
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
@@ -145,6 +156,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub fn committed_bytes(&self, run: RunId) -> Result<u64> {
         let bytes: i64 = self
+            .store
             .connection
             .prepare_cached("SELECT COALESCE(SUM(committed), 0) FROM streams WHERE run = ?1")?
             .query_row([run.to_string()], |row| row.get(0))?;

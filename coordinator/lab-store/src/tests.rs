@@ -28,10 +28,11 @@ fn a_draft_is_read_back_as_it_was_added() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let requested = draft("a");
-    Store::open(&path).unwrap().add_run(&requested).unwrap();
+    Store::open(&path).unwrap().runs().add(&requested).unwrap();
     let found = Store::open(&path)
         .unwrap()
-        .run(requested.spec.run)
+        .runs()
+        .get(requested.spec.run)
         .unwrap()
         .unwrap();
     assert_eq!(found.draft, requested);
@@ -65,10 +66,11 @@ fn only_the_runs_own_device_moves_it_and_only_forward() {
     let requested = draft("a");
     let (run, device) = (requested.spec.run, requested.spec.device.clone());
     let other: DeviceId = "b".repeat(32).parse().unwrap();
-    store.add_run(&requested).unwrap();
+    store.runs().add(&requested).unwrap();
     let reported = |device, phase, revision| {
         store
-            .device_reported_state(device, run, &state(phase, revision))
+            .runs()
+            .record_state(device, run, &state(phase, revision))
             .unwrap()
     };
     assert_eq!(
@@ -76,13 +78,13 @@ fn only_the_runs_own_device_moves_it_and_only_forward() {
         RunChange::Unknown,
         "it has not been sent yet"
     );
-    store.fix_spec(run, "00").unwrap();
+    store.runs().fix_spec(run, "00").unwrap();
     assert_eq!(reported(&other, RunPhase::Running, 3), RunChange::Unknown);
     assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Changed);
     assert_eq!(reported(&device, RunPhase::Queued, 1), RunChange::Stale);
     assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Repeated);
     assert_eq!(
-        store.run(run).unwrap().unwrap().state,
+        store.runs().get(run).unwrap().unwrap().state,
         state(RunPhase::Running, 3)
     );
 }
@@ -93,15 +95,16 @@ fn a_run_is_recorded_once_it_has_ended_and_every_listed_stream_is_whole() {
     let store = Store::open(&dir.path().join("db")).unwrap();
     let requested = draft("a");
     let run = requested.spec.run;
-    store.add_run(&requested).unwrap();
-    store.fix_spec(run, "00").unwrap();
+    store.runs().add(&requested).unwrap();
+    store.runs().fix_spec(run, "00").unwrap();
     store
-        .device_reported_state(&requested.spec.device, run, &state(RunPhase::Failed, 9))
+        .runs()
+        .record_state(&requested.spec.device, run, &state(RunPhase::Failed, 9))
         .unwrap();
     let name = "mlperf_log_summary.txt".parse().unwrap();
-    store.list_stream(run, &name).unwrap();
+    store.streams().list(run, &name).unwrap();
     assert!(
-        store.runs_to_record().unwrap().is_empty(),
+        store.runs().recordable().unwrap().is_empty(),
         "a listed stream is not here yet"
     );
     let mut row = StreamRow {
@@ -112,12 +115,15 @@ fn a_run_is_recorded_once_it_has_ended_and_every_listed_stream_is_whole() {
         stated_sha256: Some("00".to_owned()),
         whole: false,
     };
-    store.keep_stream(run, &row).unwrap();
-    assert!(store.runs_to_record().unwrap().is_empty());
+    store.streams().record_progress(run, &row).unwrap();
+    assert!(store.runs().recordable().unwrap().is_empty());
     row.whole = true;
-    store.keep_stream(run, &row).unwrap();
-    assert_eq!(store.runs_to_record().unwrap().len(), 1);
-    assert!(store.streams(run).unwrap()[0].listed, "that it is listed is kept");
+    store.streams().record_progress(run, &row).unwrap();
+    assert_eq!(store.runs().recordable().unwrap().len(), 1);
+    assert!(
+        store.streams().of_run(run).unwrap()[0].listed,
+        "that it is listed is kept"
+    );
 }
 
 #[test]
@@ -125,19 +131,19 @@ fn an_abort_ends_at_once_what_was_never_sent() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).unwrap();
     let [waiting, sent] = [draft("a"), draft("a")];
-    store.add_run(&waiting).unwrap();
-    store.add_run(&sent).unwrap();
-    store.fix_spec(sent.spec.run, "00").unwrap();
-    assert!(store.request_abort(waiting.spec.run, "no").unwrap());
-    let ended = store.run(waiting.spec.run).unwrap().unwrap();
+    store.runs().add(&waiting).unwrap();
+    store.runs().add(&sent).unwrap();
+    store.runs().fix_spec(sent.spec.run, "00").unwrap();
+    assert!(store.runs().request_abort(waiting.spec.run, "no").unwrap());
+    let ended = store.runs().get(waiting.spec.run).unwrap().unwrap();
     assert_eq!((ended.state.phase, ended.is_over()), (RunPhase::Aborted, true));
-    assert!(store.request_abort(sent.spec.run, "no").unwrap());
-    let requested = store.run(sent.spec.run).unwrap().unwrap();
+    assert!(store.runs().request_abort(sent.spec.run, "no").unwrap());
+    let requested = store.runs().get(sent.spec.run).unwrap().unwrap();
     assert_eq!(
         (requested.state.phase, requested.is_over()),
         (RunPhase::Queued, false)
     );
-    assert!(!store.request_abort(waiting.spec.run, "again").unwrap());
+    assert!(!store.runs().request_abort(waiting.spec.run, "again").unwrap());
 }
 
 #[test]
@@ -151,7 +157,8 @@ fn a_new_store_may_be_opened_by_several_at_once() {
                 scope.spawn(move || {
                     let store = Store::open(path).unwrap();
                     store
-                        .add_token(&number.to_string(), &number.to_string(), "2100")
+                        .enrollment_tokens()
+                        .add(&number.to_string(), &number.to_string(), "2100")
                         .unwrap();
                 });
             }
@@ -164,22 +171,26 @@ fn a_record_of_a_run_that_has_changed_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).unwrap();
     let requested = draft("a");
-    store.add_run(&requested).unwrap();
-    store.fix_spec(requested.spec.run, "00").unwrap();
-    let stale = store.run(requested.spec.run).unwrap().unwrap();
+    store.runs().add(&requested).unwrap();
+    store.runs().fix_spec(requested.spec.run, "00").unwrap();
+    let stale = store.runs().get(requested.spec.run).unwrap().unwrap();
     let report = state(RunPhase::Failed, 3);
     store
-        .device_reported_state(&stale.device, stale.id, &report)
+        .runs()
+        .record_state(&stale.device, stale.id, &report)
         .unwrap();
     let record = example_record(&stale, &report);
-    let refused = store.record_unchanged_run(&stale, &record, &RunOutcome::default());
+    let refused = store
+        .runs()
+        .record_unchanged(&stale, &record, &RunOutcome::default());
     assert!(matches!(refused, Err(StoreError::RunChanged(_))), "{refused:?}");
-    assert!(store.run(stale.id).unwrap().unwrap().recorded.is_none());
-    let current = store.run(stale.id).unwrap().unwrap();
+    assert!(store.runs().get(stale.id).unwrap().unwrap().recorded.is_none());
+    let current = store.runs().get(stale.id).unwrap().unwrap();
     store
-        .record_unchanged_run(&current, &record, &RunOutcome::default())
+        .runs()
+        .record_unchanged(&current, &record, &RunOutcome::default())
         .unwrap();
-    assert!(store.run(stale.id).unwrap().unwrap().recorded.is_some());
+    assert!(store.runs().get(stale.id).unwrap().unwrap().recorded.is_some());
 }
 
 #[test]
@@ -188,21 +199,22 @@ fn a_removed_run_is_remembered_until_a_settled_inventory_lacks_it() {
     let store = Store::open(&dir.path().join("db")).unwrap();
     let requested = draft("a");
     let (run, device) = (requested.spec.run, requested.spec.device.clone());
-    store.add_run(&requested).unwrap();
-    store.fix_spec(run, "00").unwrap();
+    store.runs().add(&requested).unwrap();
+    store.runs().fix_spec(run, "00").unwrap();
     let ended = state(RunPhase::Aborted, 3);
-    store.device_reported_state(&device, run, &ended).unwrap();
-    let row = store.run(run).unwrap().unwrap();
+    store.runs().record_state(&device, run, &ended).unwrap();
+    let row = store.runs().get(run).unwrap().unwrap();
     let outcome = RunOutcome {
         forgettable: true,
         ..RunOutcome::default()
     };
     store
-        .record_unchanged_run(&row, &example_record(&row, &ended), &outcome)
+        .runs()
+        .record_unchanged(&row, &example_record(&row, &ended), &outcome)
         .unwrap();
-    assert_eq!(store.remove_run(run).unwrap(), RunRemoval::Everywhere);
+    assert_eq!(store.runs().remove(run).unwrap(), RunRemoval::Everywhere);
     let held = |holds: bool, is_settled| {
-        let held = store.reconcile_removed_runs(&device, |_| holds, is_settled);
+        let held = store.removed_runs().reconcile(&device, |_| holds, is_settled);
         held.unwrap().len()
     };
     // A restarted agent, or another with the same identity, lists its runs before all are known.
@@ -221,16 +233,17 @@ fn an_abandoned_run_keeps_its_abort_until_the_device_confirms_it() {
     ] {
         let requested = draft("a");
         let (run, device) = (requested.spec.run, requested.spec.device.clone());
-        store.add_run(&requested).unwrap();
-        store.fix_spec(run, "00").unwrap();
+        store.runs().add(&requested).unwrap();
+        store.runs().fix_spec(run, "00").unwrap();
         let reported = |phase, revision| {
             store
-                .device_reported_state(&device, run, &state(phase, revision))
+                .runs()
+                .record_state(&device, run, &state(phase, revision))
                 .unwrap();
-            store.pending_aborts(&device).unwrap().len()
+            store.runs().pending_aborts(&device).unwrap().len()
         };
         reported(last_heard, 1);
-        assert!(store.give_up_run(run, "given up").unwrap());
+        assert!(store.runs().give_up(run, "given up").unwrap());
         // An earlier retained state confirms nothing.
         assert_eq!(reported(last_heard, 1), usize::from(may_execute), "{last_heard}");
         assert_eq!(reported(RunPhase::Aborted, 2), 0);
@@ -247,12 +260,12 @@ fn a_commit_that_fails_leaves_no_transaction_open() {
         store.connection.execute_batch(
             "PRAGMA defer_foreign_keys = ON; INSERT INTO streams (run, name) VALUES ('none', 'a')",
         )?;
-        store.add_run(&draft("a"))
+        store.runs().add(&draft("a"))
     };
     store.all_or_nothing(add_run_with_an_orphan).unwrap_err();
     let kept = draft("b");
-    store.all_or_nothing(|store| store.add_run(&kept)).unwrap();
+    store.all_or_nothing(|store| store.runs().add(&kept)).unwrap();
     let other = Store::open(&path).unwrap();
-    let runs = other.open_run_states().unwrap();
+    let runs = other.runs().open_states().unwrap();
     assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [kept.spec.run]);
 }

@@ -7,14 +7,20 @@ use rusqlite::params;
 
 use super::{Result, Store, values};
 
-impl Store {
+/// The runs that devices hold and the store does not have.
+#[derive(Debug)]
+pub struct UnknownRuns<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl UnknownRuns<'_> {
     /// Replaces the unknown runs of a device.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn keep_unknown_runs(&self, device: &DeviceId, runs: &BTreeSet<RunId>) -> Result<()> {
-        self.all_or_nothing(|store| {
-            store.forget_unknown_runs(device)?;
+    pub fn replace(&self, device: &DeviceId, runs: &BTreeSet<RunId>) -> Result<()> {
+        self.store.all_or_nothing(|store| {
+            store.unknown_runs().forget(device)?;
             let mut insert = store
                 .connection
                 .prepare_cached("INSERT INTO unknown_runs (device, run) VALUES (?1, ?2)")?;
@@ -26,8 +32,9 @@ impl Store {
     }
 
     /// Forgets the unknown runs of a device.
-    pub(super) fn forget_unknown_runs(&self, device: &DeviceId) -> Result<()> {
-        self.connection
+    pub(super) fn forget(&self, device: &DeviceId) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("DELETE FROM unknown_runs WHERE device = ?1")?
             .execute([device.as_str()])?;
         Ok(())
@@ -37,8 +44,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn unknown_runs(&self) -> Result<BTreeMap<DeviceId, Vec<RunId>>> {
-        let mut statement = self.connection.prepare_cached(
+    pub fn all(&self) -> Result<BTreeMap<DeviceId, Vec<RunId>>> {
+        let mut statement = self.store.connection.prepare_cached(
             "SELECT device, run FROM unknown_runs WHERE run NOT IN (SELECT id FROM runs) ORDER BY device, run",
         )?;
         let rows = statement.query_map([], |row| {

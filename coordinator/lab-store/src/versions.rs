@@ -4,7 +4,7 @@
 use regatta_types::DeviceId;
 use rusqlite::params;
 
-use super::{Result, Store, now, values};
+use super::{Devices, Result, now, values};
 
 /// The maximum number of such devices. When forged ids exceed it, the oldest entries are dropped.
 const MAX: u32 = 256;
@@ -20,19 +20,21 @@ pub struct OtherVersion {
     pub last_seen: String,
 }
 
-impl Store {
+impl Devices<'_> {
     /// Stores that a device sent a hello in a wire version that this program cannot read.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_spoke_other_version(&self, id: &DeviceId, wire: u16) -> Result<()> {
-        self.connection
+    pub fn record_other_version(&self, id: &DeviceId, wire: u16) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached(
                 "INSERT INTO other_versions (device, wire, last_seen) VALUES (?1, ?2, ?3)
                  ON CONFLICT (device) DO UPDATE SET wire = ?2, last_seen = ?3",
             )?
             .execute(params![id.as_str(), wire, now()])?;
-        self.connection
+        self.store
+            .connection
             .prepare_cached(
                 "DELETE FROM other_versions WHERE device NOT IN
                      (SELECT device FROM other_versions ORDER BY last_seen DESC LIMIT ?1)",
@@ -45,8 +47,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn device_is_understood(&self, id: &DeviceId) -> Result<()> {
-        self.connection
+    pub fn clear_other_version(&self, id: &DeviceId) -> Result<()> {
+        self.store
+            .connection
             .prepare_cached("DELETE FROM other_versions WHERE device = ?1")?
             .execute([id.as_str()])?;
         Ok(())
@@ -58,6 +61,7 @@ impl Store {
     /// Returns an error when the store fails.
     pub fn other_versions(&self) -> Result<Vec<OtherVersion>> {
         let mut statement = self
+            .store
             .connection
             .prepare_cached("SELECT * FROM other_versions ORDER BY device")?;
         let rows = statement.query_map([], |row| {

@@ -4,7 +4,7 @@
 use regatta_types::DeviceId;
 use serde::Serialize;
 
-use super::{Result, Store};
+use super::{Devices, Result};
 
 /// The ratios of a device's runs: the power that a meter shows, divided by that of the device's rails in the same window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ impl WallRatio {
     }
 }
 
-impl Store {
+impl Devices<'_> {
     /// Returns the ratios of a device's recorded runs with a plug or USB meter, or `None` if none of them had both figures.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Store {
     /// Summarises the column `ratio` of a query. Without rails, or with rails of 0 W, it is NULL.
     fn ratios(&self, device: &DeviceId, query: &str) -> Result<Option<WallRatio>> {
         let query = format!("SELECT ratio FROM ({query}) WHERE ratio IS NOT NULL ORDER BY ratio");
-        let mut statement = self.connection.prepare_cached(&query)?;
+        let mut statement = self.store.connection.prepare_cached(&query)?;
         let ratios = statement.query_map([device.as_str()], |row| row.get(0))?;
         Ok(WallRatio::of(&ratios.collect::<rusqlite::Result<Vec<f64>>>()?))
     }
@@ -77,6 +77,7 @@ mod tests {
     use rusqlite::params;
 
     use super::*;
+    use crate::Store;
     use crate::{NewPowerSession, PowerSessionEnd};
     use regatta_types::documents::PowerVerdict;
 
@@ -85,7 +86,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("regatta.db")).unwrap();
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
-        assert_eq!(store.meter_ratio(&device).unwrap(), None);
+        assert_eq!(store.devices().meter_ratio(&device).unwrap(), None);
         let sessions = [
             (Some(PowerVerdict::Pass), Some(false), Some(12.5)),
             (Some(PowerVerdict::Rehearsal), Some(false), Some(15.0)),
@@ -111,20 +112,20 @@ mod tests {
                 benchmark: "digits",
                 scenario: "Offline",
             };
-            store.power_session_begins(new).unwrap();
-            store.power_session_has_run(&id, false, run).unwrap();
+            store.power_sessions().begin(new).unwrap();
+            store.power_sessions().set_run(&id, false, run).unwrap();
             let end = PowerSessionEnd {
                 verdict,
                 simulated,
                 mean_watts,
                 ..PowerSessionEnd::default()
             };
-            store.power_session_ends(&id, &end).unwrap();
+            store.power_sessions().end(&id, &end).unwrap();
         }
-        let ratio = store.meter_ratio(&device).unwrap().unwrap();
+        let ratio = store.devices().meter_ratio(&device).unwrap().unwrap();
         assert_eq!((ratio.runs, ratio.least, ratio.most), (2, 1.25, 1.5));
         let other: DeviceId = "cd".repeat(16).parse().unwrap();
-        assert_eq!(store.meter_ratio(&other).unwrap(), None);
+        assert_eq!(store.devices().meter_ratio(&other).unwrap(), None);
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'a> EventSource<'a> {
     }
 
     fn look_at_devices(&mut self, events: &mut Vec<Event>) -> anyhow::Result<()> {
-        let rows = self.store.devices()?;
+        let rows = self.store.devices().all()?;
         for row in &rows {
             let document = device(row);
             if self.devices.insert(row.id.clone(), document.clone()).as_ref() != Some(&document) {
@@ -116,20 +116,20 @@ impl<'a> EventSource<'a> {
     }
 
     fn look_at_runs(&mut self, is_first: bool, events: &mut Vec<Event>) -> anyhow::Result<()> {
-        let mut rows = self.store.open_runs()?;
+        let mut rows = self.store.runs().open()?;
         let is_open = |id: &RunId| rows.iter().any(|row| row.id == *id);
         let over: Vec<RunId> = self.runs.keys().copied().filter(|id| !is_open(id)).collect();
         let new = match self.newest_run {
-            _ if is_first => self.store.newest_run()?.into_iter().collect(),
-            Some(last) => self.store.runs_after(last)?,
-            None => self.store.runs()?,
+            _ if is_first => self.store.runs().newest()?.into_iter().collect(),
+            Some(last) => self.store.runs().requested_after(last)?,
+            None => self.store.runs().all()?,
         };
         self.newest_run = new.iter().map(|row| row.id).max().or(self.newest_run);
         // A run may have been requested and recorded since the last look.
         rows.extend(new.into_iter().filter(|row| !is_first && row.recorded.is_some()));
         for id in over {
             self.runs.remove(&id);
-            match self.store.run(id)? {
+            match self.store.runs().get(id)? {
                 Some(row) => rows.push(row),
                 None => {
                     let document = json!({ "run": id, "phase": "removed" });
@@ -153,7 +153,7 @@ impl<'a> EventSource<'a> {
     }
 
     fn look_at_power_sessions(&mut self, is_first: bool, events: &mut Vec<Event>) -> anyhow::Result<()> {
-        let rows = self.store.power_sessions()?;
+        let rows = self.store.power_sessions().all()?;
         let newest = rows.first().map(|row| row.id.clone());
         let last_newest = std::mem::replace(&mut self.newest_power_session, newest);
         for row in rows.into_iter().rev() {
@@ -176,7 +176,7 @@ impl<'a> EventSource<'a> {
 
     fn look_at_campaigns(&mut self, is_first: bool, events: &mut Vec<Event>) -> anyhow::Result<()> {
         let is_watched = |row: &CampaignRow| row.ended.is_none() || !is_first;
-        for row in self.store.campaigns()? {
+        for row in self.store.campaigns().all()? {
             let last = self.campaigns.get(&row.name);
             let is_over = |last: &Value| !last["ended"].is_null();
             if last.is_some_and(is_over) || (last.is_none() && !is_watched(&row)) {

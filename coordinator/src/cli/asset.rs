@@ -123,11 +123,11 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             add(&sources, &workspace, &store, context)
         }
         Command::List => {
-            let rows = store.assets()?;
+            let rows = store.assets().all()?;
             print(&rows, context)
         }
         Command::Remove { path } => {
-            if !store.drop_asset(path)? {
+            if !store.assets().remove(path)? {
                 return Err(Failure::misuse(format!("`{path}` is not an asset"))
                     .hint("`regatta asset list` shows all assets"));
             }
@@ -138,8 +138,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         }
         Command::Gc => {
             let asset_store = hold(&workspace)?;
-            let mut kept: Vec<_> = store.assets()?.into_iter().map(|row| row.asset).collect();
-            for run in store.open_runs()? {
+            let mut kept: Vec<_> = store.assets().all()?.into_iter().map(|row| row.asset).collect();
+            for run in store.runs().open()? {
                 kept.extend(
                     run.draft
                         .spec
@@ -271,10 +271,10 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
     store.all_or_nothing(|store| {
         added
             .iter()
-            .try_for_each(|added| store.keep_asset(&added.asset, added.files))
+            .try_for_each(|added| store.assets().put(&added.asset, added.files))
     })?;
     drop(asset_store);
-    let rows = store.assets()?;
+    let rows = store.assets().all()?;
     let is_new = |row: &AssetRow| added.iter().any(|added| added.asset.path == row.asset.path);
     let rows: Vec<_> = rows.into_iter().filter(is_new).collect();
     print(&rows, context)

@@ -105,7 +105,7 @@ fn add(
 }
 
 fn list(context: &Context, store: &Store) -> Result<(), Failure> {
-    let tokens = store.page_tokens()?;
+    let tokens = store.page_tokens().all()?;
     let now = Timestamp::now();
     let document = |token: &PageToken| {
         serde_json::to_value(TokenDocument {
@@ -126,7 +126,7 @@ fn list(context: &Context, store: &Store) -> Result<(), Failure> {
 }
 
 fn revoke(name: &str, context: &Context, store: &Store) -> Result<(), Failure> {
-    if !store.revoke_page_token(name)? {
+    if !store.page_tokens().revoke(name)? {
         return Err(Failure::misuse(format!("there is no token of `{name}`"))
             .hint("`regatta dashboard token list` shows them"));
     }

@@ -93,9 +93,9 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Log { device } => device_health::log(device, context, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
-            let mut devices = store.devices()?;
+            let mut devices = store.devices().all()?;
             listen(&mut devices, context, &workspace, &store)?;
-            let refused = store.other_versions()?;
+            let refused = store.devices().other_versions()?;
             context.print(&DeviceList::of(&devices, &refused), || {
                 tables::devices(&devices, &refused)
             })?;
@@ -103,8 +103,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Show { device } => {
             let mut row = lookup::device(&store, Some(device))?;
             listen(slice::from_mut(&mut row), context, &workspace, &store)?;
-            let wall_ratio = store.wall_ratio(&row.id)?;
-            let meter_ratio = store.meter_ratio(&row.id)?;
+            let wall_ratio = store.devices().wall_ratio(&row.id)?;
+            let meter_ratio = store.devices().meter_ratio(&row.id)?;
             let ratios = [wall_ratio.as_ref(), meter_ratio.as_ref()];
             context.print(&ShownDevice::of(&row, ratios), || tables::device(&row, ratios))?;
         }
@@ -120,7 +120,7 @@ pub(super) fn listen(
     store: &Store,
 ) -> Result<(), Failure> {
     if workspace.is_served() {
-        if let Some(since) = store.service()?.broker_lost {
+        if let Some(since) = store.service().state()?.broker_lost {
             let since = wording::ago(&since, Timestamp::now());
             tell(&format!(
                 "the coordinator lost the broker {since}, so no messages of devices arrive"

@@ -18,7 +18,7 @@ const FORCE: &str = "--force requests the runs anyway";
 /// # Errors
 /// Returns an error when no device is left.
 pub(super) fn only_available(devices: Vec<DeviceRow>, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
-    let leased = store.leased_devices()?;
+    let leased = store.meters().leased_devices()?;
     let mut unmeasured = Vec::new();
     for device in devices {
         match leased.iter().find(|leased| leased.device == device.id) {
@@ -76,8 +76,8 @@ pub(super) fn expect_available_or_force(
         if is_forced || !checked.insert(draft.spec.device.clone()) {
             continue;
         }
-        if !store.can_take_runs(&draft.spec.device)?
-            && let Some(device) = store.device(&draft.spec.device)?
+        if !store.health().can_take_runs(&draft.spec.device)?
+            && let Some(device) = store.devices().get(&draft.spec.device)?
         {
             return Err(unavailable(&device).hint(format!("{}; {FORCE}", remedy(&device))));
         }

@@ -125,7 +125,7 @@ pub(super) fn check(
     store.all_or_nothing(|store| {
         drafts_of_all
             .iter()
-            .try_for_each(|draft| store.request_run(draft))
+            .try_for_each(|draft| store.runs().request(draft))
     })?;
     let wait = Wait {
         longest: Some(runs.longest),
@@ -143,7 +143,9 @@ pub(super) fn check(
         let (Some(accuracy), Some(performance)) = (rows.next(), rows.next()) else {
             break;
         };
-        let earlier = store.checked_speeds(&device.id, &benchmark.name, runs.engine.as_str())?;
+        let earlier = store
+            .device_checks()
+            .speeds(&device.id, &benchmark.name, runs.engine.as_str())?;
         let verdict = judge_check(&accuracy, &performance, benchmark, &earlier);
         let done = Checked {
             verdict,
@@ -160,11 +162,13 @@ pub(super) fn check(
 fn abandoned(ids: &[RunId], store: &Store) -> Result<Vec<RunRow>, Failure> {
     let mut rows = Vec::with_capacity(ids.len());
     for id in ids {
-        let run = store.run(*id)?;
+        let run = store.runs().get(*id)?;
         let run =
             run.ok_or_else(|| Failure::could_not("the runs of the check are no longer in the database"))?;
         if !run.is_over() {
-            store.request_abort(*id, "the check of its device took too long")?;
+            store
+                .runs()
+                .request_abort(*id, "the check of its device took too long")?;
         }
         rows.push(run);
     }
@@ -234,8 +238,8 @@ impl Checked {
             by: user(),
         };
         store.all_or_nothing(|store| {
-            store.add_device_check(&device.id, &check)?;
-            store.change_health(&device.id, change, &check.by)
+            store.device_checks().add(&device.id, &check)?;
+            store.health().change(&device.id, change, &check.by)
         })?;
         Ok(())
     }

@@ -18,7 +18,7 @@ use regatta_lab_views::{
 pub(super) fn show(device: Option<&str>, context: &Context, store: &Store) -> Result<(), Failure> {
     let rows = match device {
         Some(name) => vec![lookup::device(store, Some(name))?],
-        None => store.devices()?,
+        None => store.devices().all()?,
     };
     let documents: Vec<_> = rows.iter().map(HealthDocument::of).collect();
     context.print(&serde_json::json!({ "devices": documents }), || {
@@ -30,7 +30,7 @@ pub(super) fn show(device: Option<&str>, context: &Context, store: &Store) -> Re
 /// Shows the log of a device's health.
 pub(super) fn log(device: &str, context: &Context, store: &Store) -> Result<(), Failure> {
     let row = lookup::device(store, Some(device))?;
-    let log = store.health_log(&row.id)?;
+    let log = store.health().log(&row.id)?;
     let document = serde_json::json!({ "device": row.id, "name": row.name, "log": log });
     context.print(&document, || tables::health_log(&row.name, &log))?;
     Ok(())
@@ -111,7 +111,7 @@ pub(super) fn clear(
 
 /// Changes the health of a device in the name of the user. Returns whether anything changed.
 pub(super) fn change(row: &DeviceRow, change: HealthChange<'_>, store: &Store) -> Result<bool, Failure> {
-    let changed = store.all_or_nothing(|store| store.change_health(&row.id, change, &user()))?;
+    let changed = store.all_or_nothing(|store| store.health().change(&row.id, change, &user()))?;
     Ok(changed.is_some())
 }
 

@@ -77,7 +77,7 @@ pub(super) fn request(args: &JobArgs, input: RunRequestInput, context: &Context)
         return dry_run::show(&drafts, context, &store);
     }
     args.waiting.expect_served(context, &workspace)?;
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
     let ending = RunEnding {
         waits: !args.waiting.no_wait,
         retries: RateRetries { max: 0 },

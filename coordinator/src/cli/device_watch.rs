@@ -40,7 +40,7 @@ impl DeviceWatch {
     /// Looks at the devices of the open runs among `rows`.
     pub(super) fn look(&mut self, rows: &[RunRow], store: &Store) -> Result<DeviceReport, Failure> {
         let mut report = DeviceReport::default();
-        let lost = store.service()?.broker_lost;
+        let lost = store.service().state()?.broker_lost;
         if let Some(since) = &lost
             && !self.has_reported_broker
         {
@@ -56,7 +56,7 @@ impl DeviceWatch {
                 continue;
             }
             seen.push(&row.device);
-            if let Some(device) = store.device(&row.device)? {
+            if let Some(device) = store.devices().get(&row.device)? {
                 self.look_at(&device, rows, lost.is_some(), &mut report);
                 self.look_at_health(&device, rows, &mut report);
             }

@@ -125,10 +125,10 @@ fn examine(device: &DeviceRow, longest: Duration, store: &Store) -> Result<Devic
             )),
         );
     }
-    let question = store.request_examination(&device.id)?;
+    let question = store.examinations().request(&device.id)?;
     let begun = Instant::now();
     loop {
-        match store.examination(question)? {
+        match store.examinations().answer(question)? {
             Some(Examination::Found { json, text }) => {
                 let document = serde_json::from_str(&json).map_err(|e| {
                     Failure::could_not(format!("the answer of {} is not JSON: {e}", device.name))
@@ -153,7 +153,7 @@ fn examine(device: &DeviceRow, longest: Duration, store: &Store) -> Result<Devic
 }
 
 fn no_answer(store: &Store, device: &DeviceRow) -> Result<Failure, Failure> {
-    let runs = store.open_runs()?;
+    let runs = store.runs().open()?;
     let on = [RunPhase::Preparing, RunPhase::Ready, RunPhase::Running];
     let busy = runs
         .iter()

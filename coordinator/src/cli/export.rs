@@ -53,7 +53,7 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
         own(document_name::RECORD, dir.record()),
     ];
     let mut left_out = Vec::new();
-    for stream in store.streams(row.id)? {
+    for stream in store.streams().of_run(row.id)? {
         if stream.whole {
             files.push(Copied {
                 name: format!("files/{}", stream.name),
@@ -64,7 +64,7 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
             left_out.push(format!("{} was not received completely; skipped", stream.name));
         }
     }
-    let key = store.public_key(&row.device)?;
+    let key = store.devices().public_key(&row.device)?;
     if key.is_none() {
         left_out
             .push("the device's public key is not known: the copy's signature cannot be checked".to_owned());

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, context: &Context, store: &Store) -> Result<(), F
             tables::labels(&device.labels)
         )));
     }
-    store.change_labels(&device.id, &added, &removed)?;
+    store.labels().change(&device.id, &added, &removed)?;
     let device = lookup::device(store, Some(device.id.as_str()))?;
     let document = serde_json::json!({ "device": device.id, "name": device.name, "labels": device.labels });
     context.print(&document, || {

@@ -158,7 +158,7 @@ fn issue(
 
 /// Returns the enrolled device of a name.
 fn enrolled(name: &str, store: &Store) -> Result<DeviceId, Failure> {
-    let members = store.members()?.into_iter();
+    let members = store.members().all()?.into_iter();
     let mut found = members.filter(|member| member.removed.is_none() && member.name == name);
     found.next().map(|member| member.device).ok_or_else(|| {
         Failure::misuse(format!("no device is enrolled as {name}"))
@@ -205,7 +205,7 @@ pub(super) fn remove(
         return Ok(context.print(&document, || format!("would remove {consequences}"))?);
     }
     confirm(&format!("{consequences}.\nRemove {name}?"), args.yes)?;
-    store.remove_member(&device, &name, &public_key)?;
+    store.members().remove(&device, &name, &public_key)?;
     let directory = workspace.mosquitto();
     let broker_notified = if directory.exists() && workspace.config().tls {
         mosquitto::write_access(&directory, &Keys::load(&workspace.keys())?, store)?;
@@ -238,7 +238,7 @@ pub(super) fn remove(
 
 /// Describes a device and what its removal means, so that a wrong letter in a name is noticed.
 fn consequences(device: &DeviceId, name: &str, store: &Store) -> Result<String, Failure> {
-    let row = store.device(device)?;
+    let row = store.devices().get(device)?;
     let mut facts = vec![device.to_string()];
     if let Some(row) = &row {
         let board = row.reported_facts().ok().map(|facts| facts.model);
@@ -249,7 +249,7 @@ fn consequences(device: &DeviceId, name: &str, store: &Store) -> Result<String, 
             format!("last seen {}", wording::ago(&row.last_seen, Timestamp::now()))
         });
     }
-    let last = store.runs()?.into_iter().find(|run| run.device == *device);
+    let last = store.runs().all()?.into_iter().find(|run| run.device == *device);
     facts.push(last.map_or_else(
         || "without a run".to_owned(),
         |run| format!("last run {} {} {}", run.id, run.benchmark, run.scenario),
@@ -271,7 +271,8 @@ fn consequences(device: &DeviceId, name: &str, store: &Store) -> Result<String, 
 /// Describes the runs of a device that its removal gives up: those that are not over, and those whose files did not all arrive.
 fn runs_at_stake(device: &DeviceId, store: &Store) -> Result<Vec<String>, Failure> {
     let rows = store
-        .runs()?
+        .runs()
+        .all()?
         .into_iter()
         .rev()
         .filter(|row| row.device == *device);
@@ -295,7 +296,7 @@ fn runs_at_stake(device: &DeviceId, store: &Store) -> Result<Vec<String>, Failur
 
 /// Takes back the token for a device that has not come.
 fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure> {
-    if store.forget_unused_tokens(name)? == 0 {
+    if store.enrollment_tokens().delete_unused(name)? == 0 {
         return Err(Failure::misuse(format!("unknown device `{name}`"))
             .hint("`regatta device list` shows all of them"));
     }
@@ -308,12 +309,13 @@ fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure
 /// Returns the device that a user means by name or id: a member, or one that has only sent a hello.
 fn find(name_or_id: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8; 32])>, Failure> {
     let members = store
-        .members()?
+        .members()
+        .all()?
         .into_iter()
         .filter(|member| member.removed.is_none())
         .map(|member| (member.device, member.name, member.public_key));
     let mut known: Vec<_> = members.collect();
-    for device in store.devices()? {
+    for device in store.devices().all()? {
         if known.iter().all(|(id, _, _)| *id != device.id) {
             known.push((device.id, device.name, device.public_key));
         }

@@ -92,7 +92,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Add(args) => add(args, &store, context),
         Command::List => {
-            let rows = store.meters()?;
+            let rows = store.meters().all()?;
             context.print(&json!({ "meters": documents(&rows) }), || tables::meters(&rows))?;
             Ok(exit::OK)
         }
@@ -130,15 +130,15 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
         ntp: args.ntp.clone(),
     };
     expect_usable(&settings, context)?;
-    if let Some(row) = store.meter(&args.name)? {
+    if let Some(row) = store.meters().get(&args.name)? {
         expect_free(&row)?;
     }
     expect_own_port(&args.name, &settings, store)?;
-    if !store.keep_meter(&args.name, &settings, args.replace)? {
+    if !store.meters().put(&args.name, &settings, args.replace)? {
         return Err(Failure::misuse(format!("there is a meter {} already", args.name))
             .hint("--replace replaces it; `regatta meter list` shows all"));
     }
-    let rows: Vec<_> = store.meter(&args.name)?.into_iter().collect();
+    let rows: Vec<_> = store.meters().get(&args.name)?.into_iter().collect();
     context.print(&json!({ "meters": documents(&rows) }), || tables::meters(&rows))?;
     Ok(exit::OK)
 }
@@ -165,7 +165,7 @@ fn expect_own_port(name: &str, settings: &MeterSettings, store: &Store) -> Resul
         )
     };
     let same = |row: &MeterRow| row.name != name && place(&row.settings) == place(settings);
-    match store.meters()?.into_iter().find(same) {
+    match store.meters().all()?.into_iter().find(same) {
         None => Ok(()),
         Some(row) => Err(Failure::misuse(format!(
             "the meter {} is at {} already",
@@ -198,10 +198,10 @@ fn expect_usable(settings: &MeterSettings, context: &Context) -> Result<(), Fail
 }
 
 fn remove(name: &str, store: &Store, context: &Context) -> CommandResult {
-    let row = store.meter(name)?.ok_or_else(|| unknown(name))?;
+    let row = store.meters().get(name)?.ok_or_else(|| unknown(name))?;
     expect_free(&row)?;
     end_lease(&row, "the process of this session ended in the middle", store)?;
-    if !store.drop_meter(name)? {
+    if !store.meters().remove(name)? {
         return Err(Failure::misuse(format!("a session uses the meter {name}")).hint("wait for its end"));
     }
     context.print(&json!({ "removed": name }), || format!("removed meter {name}"))?;
@@ -209,7 +209,7 @@ fn remove(name: &str, store: &Store, context: &Context) -> CommandResult {
 }
 
 fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
-    let row = store.meter(name)?.ok_or_else(|| unknown(name))?;
+    let row = store.meters().get(name)?.ok_or_else(|| unknown(name))?;
     if let Some(lease) = row
         .lease
         .as_ref()
@@ -242,8 +242,8 @@ fn end_lease(row: &MeterRow, reason: &str, store: &Store) -> Result<(), Failure>
             cause: EndCause::Infrastructure,
             reason: reason.to_owned(),
         };
-        store.fail_power_session(&lease.session, &failure)?;
-        store.release_meter(&row.name, &lease.session)?;
+        store.power_sessions().fail(&lease.session, &failure)?;
+        store.meters().release(&row.name, &lease.session)?;
     }
     Ok(())
 }

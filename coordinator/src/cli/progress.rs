@@ -27,7 +27,8 @@ pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure>
     for &id in ids {
         rows.push(
             store
-                .run(id)?
+                .runs()
+                .get(id)?
                 .ok_or_else(|| Failure::could_not(format!("run {id} is missing from the store")))?,
         );
     }

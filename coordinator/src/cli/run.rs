@@ -213,7 +213,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     args.waiting.expect_served(context, &workspace)?;
     // Either all runs are requested, or none.
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
     let ending = RunEnding {
         waits: !args.waiting.no_wait,
         retries: RateRetries { max: args.retry },
@@ -263,7 +263,7 @@ pub(super) fn finish(
         for row in invalid {
             tell(&wording::why_repeated(row));
         }
-        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
+        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
         let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
         wait.for_runs(&ids)
     };

@@ -82,7 +82,7 @@ fn rebuild(context: &Context) -> CommandResult {
         .map_err(|error| with_hint(error.into(), &workspace))?;
     let store = Store::open(&workspace.database())?;
     let rebuilt = rebuild_store(&workspace, &store)?;
-    let needs_members = workspace.config().tls && store.members()?.is_empty();
+    let needs_members = workspace.config().tls && store.members().all()?.is_empty();
     context.print(&rebuilt, || {
         let (recorded, unfinished) = (rebuilt.recorded.len(), rebuilt.unfinished.len());
         let mut text = format!("added {recorded} recorded and {unfinished} unfinished runs to the store");

@@ -40,19 +40,20 @@ pub(super) fn run(context: &Context) -> CommandResult {
 }
 
 fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<LabStatus, Failure> {
-    let service = store.service()?;
+    let service = store.service().state()?;
     let is_served = workspace.is_served();
-    let mut rows = store.devices()?;
+    let mut rows = store.devices().all()?;
     listen(&mut rows, context, workspace, store)?;
-    let open = store.open_runs()?;
+    let open = store.runs().open()?;
     let members: BTreeMap<DeviceId, String> = store
-        .members()?
+        .members()
+        .all()?
         .into_iter()
         .filter(|member| member.removed.is_none())
         .map(|member| (member.device, member.not_after))
         .collect();
     let devices = rows.iter().map(|row| device(row, &open, &members)).collect();
-    let tokens = store.pending_tokens()?.into_iter();
+    let tokens = store.enrollment_tokens().pending()?.into_iter();
     let mut status = LabStatus {
         coordinator: CoordinatorStatus {
             running: is_served,
@@ -130,7 +131,7 @@ fn disk(workspace: &Workspace, store: &Store) -> Result<DiskStatus, Failure> {
         free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
         total_bytes: total,
         kept_free_bytes: kept_free_bytes(workspace.config().min_free_bytes, total),
-        run_bytes: store.delivered_bytes()?,
+        run_bytes: store.streams().delivered_bytes()?,
     })
 }
 
@@ -228,14 +229,14 @@ fn attention(
             row.name
         ));
     }
-    for (device, runs) in store.unknown_runs()? {
+    for (device, runs) in store.unknown_runs().all()? {
         let name = rows
             .iter()
             .find(|row| row.id == device)
             .map(|row| row.name.as_str());
         found.push(unknown_runs(name.unwrap_or(device.as_str()), &runs));
     }
-    for other in store.other_versions()? {
+    for other in store.devices().other_versions()? {
         found.push(format!(
             "{} speaks wire version {}: update its agent",
             other.device, other.wire

@@ -47,7 +47,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let mut documents = Vec::new();
     if args.runs.is_empty() {
         let (workspace, store) = context.open_store()?;
-        for row in store.runs()?.iter().filter(|row| row.recorded.is_some()) {
+        for row in store.runs().all()?.iter().filter(|row| row.recorded.is_some()) {
             let verification = in_workspace(&workspace, &store, row, device)?;
             // A run without evidence has nothing that could be changed, and its record says so.
             if verification.has_evidence || !verification.findings.is_empty() {
@@ -85,7 +85,7 @@ fn in_workspace(
     row: &RunRow,
     device: Option<&DeviceId>,
 ) -> anyhow::Result<Verification> {
-    let public_key = store.public_key(&row.device)?;
+    let public_key = store.devices().public_key(&row.device)?;
     let dir = workspace.run(row.id);
     let subject = Subject {
         directory: dir.path(),

@@ -95,7 +95,7 @@ impl Wait<'_> {
                     .filter(|row| !open.is_empty() || run_text::has_result(row));
                 for row in shown {
                     let absent = report.absent.get(&row.device).map(String::as_str);
-                    view.show(row, self.store.committed_bytes(row.id)?, absent);
+                    view.show(row, self.store.streams().committed_bytes(row.id)?, absent);
                 }
             }
             if open.is_empty() {
@@ -164,7 +164,7 @@ impl Wait<'_> {
         }
         let mut aborted = 0;
         for run in open {
-            match self.store.request_abort(*run, "aborted by the user") {
+            match self.store.runs().request_abort(*run, "aborted by the user") {
                 Ok(changed) => aborted += usize::from(changed),
                 Err(error) => return Failure::from(error),
             }

@@ -72,7 +72,7 @@ impl Daemon {
         if let Err(error) = runs::Removal::begin(workspace, &store) {
             tracing::error!("an interrupted removal of runs is not completed: {error:#}");
         }
-        store.service_begins()?;
+        store.service().begin()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise(workspace.config().max_devices);
         let beside = match &workspace.config().broker {
@@ -205,7 +205,8 @@ async fn follow_broker(database: PathBuf, mut connected: watch::Receiver<bool>) 
         let is_lost = !*connected.borrow_and_update();
         let database = database.clone();
         let stored =
-            tokio::task::spawn_blocking(move || Store::open(&database)?.broker_is_lost(is_lost)).await;
+            tokio::task::spawn_blocking(move || Store::open(&database)?.service().set_broker_lost(is_lost))
+                .await;
         if let Ok(Err(error)) = stored {
             tracing::error!(
                 "the state of the broker was not stored: {:#}",

@@ -14,7 +14,7 @@ use regatta_lab_store::{AttemptEnd, AttemptRow, CampaignRow, CampaignState, Devi
 impl Scheduler {
     /// Ends an attempt whose run is recorded, or was removed.
     pub(super) fn settle(&mut self, attempt: &AttemptRow, now: Now) -> anyhow::Result<()> {
-        let run = attempt.run.map_or(Ok(None), |run| self.store.run(run))?;
+        let run = attempt.run.map_or(Ok(None), |run| self.store.runs().get(run))?;
         let failed = match &run {
             None => Some((EndCause::Operator, "its run was removed".to_owned())),
             Some(row) if row.is_good() => None,
@@ -47,7 +47,7 @@ impl Scheduler {
             run: testing,
             now: &now.wall.to_string(),
         };
-        self.store.end_attempt(attempt, end)?;
+        self.store.attempts().end(attempt, end)?;
         match &failed {
             None => tracing::info!(campaign = attempt.campaign, cell = attempt.cell, "good"),
             Some((cause, reason)) => tracing::warn!(
@@ -66,10 +66,10 @@ impl Scheduler {
         cause: EndCause,
         run: Option<&RunRow>,
     ) -> anyhow::Result<bool> {
-        let Some(campaign) = self.store.campaign(&attempt.campaign)? else {
+        let Some(campaign) = self.store.campaigns().get(&attempt.campaign)? else {
             return Ok(false);
         };
-        let earlier = self.store.counted_attempts(&attempt.campaign, attempt.cell)?;
+        let earlier = self.store.attempts().counted(&attempt.campaign, attempt.cell)?;
         let earlier: Vec<&AttemptRow> = earlier.iter().filter(|row| row.number < attempt.number).collect();
         let has_other_device = cause == EndCause::Precondition && {
             self.refresh(&campaign)?;
@@ -118,7 +118,7 @@ impl Scheduler {
         if let Some(row) = device.filter(|row| is_present(row) && !is_eligible(row)) {
             let reason = format!("{} was {} before it had the run", row.name, why_not(Some(row)));
             let cause = (EndCause::Infrastructure, reason.as_str());
-            if self.store.withdraw_unsent_run(attempt, cause)? {
+            if self.store.attempts().withdraw_unsent_run(attempt, cause)? {
                 return Ok(true);
             }
         }
@@ -126,11 +126,11 @@ impl Scheduler {
             let device = self.device_name(&attempt.device)?;
             let reason = format!("{device} was absent for {seconds} s while it had the run");
             let cause = (EndCause::Infrastructure, reason.as_str());
-            return Ok(self.store.end_attempts_run(attempt, cause, true)?);
+            return Ok(self.store.attempts().end_run(attempt, cause, true)?);
         }
         if campaign.state == CampaignState::Aborted {
             let cause = (EndCause::Operator, ABORTED);
-            return Ok(self.store.end_attempts_run(attempt, cause, false)?);
+            return Ok(self.store.attempts().end_run(attempt, cause, false)?);
         }
         Ok(false)
     }

@@ -73,10 +73,10 @@ impl Scheduler {
             match drafted {
                 Ok(mut draft) => {
                     if draft.limit_s.is_none() {
-                        let past = self.store.recorded_runs_like(&draft)?;
+                        let past = self.store.runs().recorded_like(&draft)?;
                         draft.limit_s = Some(default_limit_s(&draft, &past));
                     }
-                    has_begun |= self.store.begin_attempt(new, AttemptWork::Run(&draft))?;
+                    has_begun |= self.store.attempts().begin(new, AttemptWork::Run(&draft))?;
                 }
                 Err(reason) => self.refuse(campaign, progress, new, &reason)?,
             }
@@ -92,7 +92,7 @@ impl Scheduler {
         if let Some(limit_s) = draft.limit_s {
             return Ok(limit_s);
         }
-        let past = self.store.recorded_runs_like(draft)?;
+        let past = self.store.runs().recorded_like(draft)?;
         let least = least_seconds(&draft.spec).map_or(0, |seconds| seconds.saturating_add(1));
         Ok(default_limit_s(draft, &past).max(least))
     }
@@ -106,7 +106,7 @@ impl Scheduler {
         reason: &str,
     ) -> anyhow::Result<()> {
         let cause = EndCause::Precondition;
-        let earlier = self.store.counted_attempts(&campaign.name, new.cell)?;
+        let earlier = self.store.attempts().counted(&campaign.name, new.cell)?;
         let earlier: Vec<&AttemptRow> = earlier.iter().collect();
         let alternatives = Alternatives {
             has_other_device: progress.has_other_device(new.cell, new.device, &earlier),
@@ -119,7 +119,7 @@ impl Scheduler {
             run: None,
             now: new.now,
         };
-        Ok(self.store.refuse_attempt(new, end)?)
+        Ok(self.store.attempts().refuse(new, end)?)
     }
 
     /// Begins a power session. A second one of the same meter waits.
@@ -134,7 +134,7 @@ impl Scheduler {
             return Ok(());
         }
         let session = RunId::now().to_string();
-        if !self.store.begin_attempt(new, AttemptWork::Session(&session))? {
+        if !self.store.attempts().begin(new, AttemptWork::Session(&session))? {
             return Ok(());
         }
         let made = CampaignSession {
@@ -151,7 +151,7 @@ impl Scheduler {
         };
         // The attempt ends with the reason, and other sessions still begin.
         let reason = format!("the power session cannot be started: {}", ErrorChain(&error));
-        let open = self.store.open_attempts()?;
+        let open = self.store.attempts().open()?;
         match open.iter().find(|row| row.session.as_ref() == Some(&session)) {
             Some(attempt) => {
                 let failed = Some((EndCause::Infrastructure, reason));

@@ -48,8 +48,8 @@ impl Scheduler {
     /// Returns whether a thread that this process does not see may still make a session. If not, ends what is left of the session: after a
     /// panic, a full disk or a killed coordinator its row is open, and its lease stale.
     fn is_session_open(&self, session: &str, end: &ThreadEnd) -> anyhow::Result<bool> {
-        let row = self.store.power_session(session)?;
-        let meters = self.store.meters()?.into_iter();
+        let row = self.store.power_sessions().get(session)?;
+        let meters = self.store.meters().all()?.into_iter();
         let leased = meters.filter_map(|meter| Some((meter.name, meter.lease?)));
         let own = leased.into_iter().find(|(_, lease)| lease.session == session);
         let is_ended = row.as_ref().is_some_and(|row| row.ended.is_some());
@@ -62,10 +62,10 @@ impl Scheduler {
         }
         if row.is_some() && !is_ended {
             let failure = end.as_ref().err().cloned().unwrap_or_else(coordinator_ended);
-            self.store.fail_power_session(session, &failure)?;
+            self.store.power_sessions().fail(session, &failure)?;
         }
         if let Some((meter, _)) = own.filter(|(_, lease)| lease.state() == LeaseState::Stale) {
-            self.store.release_meter(&meter, session)?;
+            self.store.meters().release(&meter, session)?;
         }
         Ok(false)
     }
@@ -75,7 +75,7 @@ impl Scheduler {
         let mut waiting = BTreeSet::new();
         for combination in progress.combinations() {
             let Some(meter) = &combination.meter else { continue };
-            let lease = self.store.meter(meter)?.and_then(|row| row.lease);
+            let lease = self.store.meters().get(meter)?.and_then(|row| row.lease);
             let is_leased = lease.is_some_and(|lease| lease.state() != LeaseState::Stale);
             if is_leased || !self.power.can_begin(meter) {
                 waiting.insert(combination.number);

@@ -29,7 +29,10 @@ impl Scheduler {
             return Ok(());
         };
         let history = progress.history();
-        let changed = self.store.devices_with_other_software(&campaign.name)?;
+        let changed = self
+            .store
+            .campaigns()
+            .devices_with_other_software(&campaign.name)?;
         let mut failures = Vec::new();
         for cell in progress.pending() {
             if cell.has_device(fleet, history) {
@@ -85,7 +88,7 @@ impl Scheduler {
                 });
             }
         }
-        self.store.fail_cells(&campaign.name, &failures)?;
+        self.store.cells().fail(&campaign.name, &failures)?;
         Ok(())
     }
 }

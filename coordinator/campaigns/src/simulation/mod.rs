@@ -83,8 +83,8 @@ fn run(size: &Size, is_disturbed: bool) -> Ended {
     assert!(world.has_ended(), "the campaign ends");
     let store = world.store();
     let ended = Ended {
-        cells: store.cells(CAMPAIGN).unwrap(),
-        attempts: store.attempts(CAMPAIGN).unwrap(),
+        cells: store.cells().of_campaign(CAMPAIGN).unwrap(),
+        attempts: store.attempts().of_campaign(CAMPAIGN).unwrap(),
         dead: world.devices.values().filter(|device| device.is_dead).count(),
     };
     check_runs(&ended, store);
@@ -94,8 +94,8 @@ fn run(size: &Size, is_disturbed: bool) -> Ended {
 
 /// Checks that every run belongs to one attempt, and that no attempt is open.
 fn check_runs(ended: &Ended, store: &Store) {
-    assert_eq!(store.open_attempts().unwrap(), []);
-    let runs: BTreeSet<RunId> = store.runs().unwrap().iter().map(|row| row.id).collect();
+    assert_eq!(store.attempts().open().unwrap(), []);
+    let runs: BTreeSet<RunId> = store.runs().all().unwrap().iter().map(|row| row.id).collect();
     let requested: BTreeSet<RunId> = ended.attempts.iter().filter_map(|attempt| attempt.run).collect();
     assert_eq!(
         runs, requested,
@@ -106,7 +106,7 @@ fn check_runs(ended: &Ended, store: &Store) {
 
 /// Checks that the good attempts of a combination that is placed on one device are on one device.
 fn check_same(ended: &Ended, store: &Store) {
-    let combinations = store.combinations(CAMPAIGN).unwrap();
+    let combinations = store.cells().combinations(CAMPAIGN).unwrap();
     let mut devices: BTreeMap<u64, BTreeSet<&DeviceId>> = BTreeMap::new();
     for cell in &ended.cells {
         if combinations[usize::try_from(cell.combination).unwrap()].placement != Placement::Same {
@@ -156,7 +156,7 @@ fn one_wrong_reading_of_the_wall_clock_skips_no_cell() {
     world.misread_clock(SignedDuration::from_hours(1_000));
     world.run_devices();
     world.step();
-    let cells = world.store().cells(CAMPAIGN).unwrap();
+    let cells = world.store().cells().of_campaign(CAMPAIGN).unwrap();
     assert!(cells.iter().all(|cell| cell.state != CellState::Skipped));
     assert!(!world.has_ended());
 }
@@ -220,19 +220,20 @@ fn an_aborted_campaign_ends_although_a_device_never_returns() {
     let mut world = World::new(&SHORT);
     world.step();
     world.run_devices();
-    let open = world.store().open_attempts().unwrap();
+    let open = world.store().attempts().open().unwrap();
     let lost = open.first().unwrap().device.clone();
     world.device(&lost).is_dead = true;
     world
         .store()
-        .request_campaign_state(CAMPAIGN, CampaignState::Aborted, "operator")
+        .campaigns()
+        .request_state(CAMPAIGN, CampaignState::Aborted, "operator")
         .unwrap();
     for _ in 0..40 {
         world.run_devices();
         world.step();
     }
     assert!(world.has_ended());
-    let attempts = world.store().attempts(CAMPAIGN).unwrap();
+    let attempts = world.store().attempts().of_campaign(CAMPAIGN).unwrap();
     let of_lost = attempts.iter().find(|attempt| attempt.device == lost).unwrap();
     assert_eq!(of_lost.cause, Some(EndCause::Operator), "the first cause counts");
 }
@@ -242,16 +243,17 @@ fn a_drained_device_loses_the_run_that_it_does_not_have_yet() {
     let mut world = World::new(&SHORT);
     world.step();
     let store = world.store();
-    let drained = store.open_attempts().unwrap().first().unwrap().clone();
+    let drained = store.attempts().open().unwrap().first().unwrap().clone();
     store
-        .change_health(&drained.device, HealthChange::Drained(None), "operator")
+        .health()
+        .change(&drained.device, HealthChange::Drained(None), "operator")
         .unwrap();
     world.step();
     let store = world.store();
-    let run = store.run(drained.run.unwrap()).unwrap().unwrap();
+    let run = store.runs().get(drained.run.unwrap()).unwrap().unwrap();
     assert_eq!(run.state.phase, RunPhase::Aborted);
     world.step();
-    let attempts = world.store().attempts(CAMPAIGN).unwrap();
+    let attempts = world.store().attempts().of_campaign(CAMPAIGN).unwrap();
     let own: Vec<&AttemptRow> = attempts.iter().filter(|row| row.cell == drained.cell).collect();
     assert_eq!(own[0].cause, Some(EndCause::Infrastructure));
     assert!(
@@ -277,9 +279,9 @@ fn a_device_with_other_software_takes_no_cell_of_the_campaign() {
         world.step();
     }
     let store = world.store();
-    let attempts = store.attempts(CAMPAIGN).unwrap();
+    let attempts = store.attempts().of_campaign(CAMPAIGN).unwrap();
     assert!(!attempts.is_empty() && attempts.iter().all(|attempt| attempt.device != upgraded));
-    let cells = store.cells(CAMPAIGN).unwrap();
+    let cells = store.cells().of_campaign(CAMPAIGN).unwrap();
     let (own, others): (Vec<_>, Vec<_>) = cells
         .iter()
         .partition(|cell| cell.device.as_ref() == Some(&upgraded));

@@ -91,7 +91,7 @@ impl World {
         let mut devices = BTreeMap::new();
         for number in 0..DEVICES {
             let hello = hello(number);
-            store.device_sent_hello(&hello).unwrap();
+            store.devices().record_hello(&hello).unwrap();
             devices.insert(hello.device, Device::default());
         }
         add_campaign(&store, &workspace, size, wall);
@@ -130,7 +130,7 @@ impl World {
             facts_json: serde_json::to_vec(&facts).unwrap(),
             ..hello(number)
         };
-        self.store().device_sent_hello(&hello).unwrap();
+        self.store().devices().record_hello(&hello).unwrap();
     }
 
     /// Replaces the scheduler by one that knows only the store.
@@ -147,7 +147,7 @@ impl World {
             return;
         }
         if let Some((run, _)) = device.run.take() {
-            let row = self.store().run(run).unwrap().unwrap();
+            let row = self.store().runs().get(run).unwrap().unwrap();
             let failed = failed(end_reason::AGENT_DOWN);
             record(self.store(), &row, &failed, &RunOutcome::default());
         }
@@ -177,14 +177,14 @@ impl World {
         let ids: Vec<DeviceId> = self.devices.keys().cloned().collect();
         for id in &ids {
             if self.devices[id].is_reached(self.elapsed) {
-                self.store().device_lives(id, None).unwrap();
+                self.store().devices().record_heartbeat(id, None).unwrap();
                 self.report_aborts(id);
                 self.report_end(id);
             } else {
-                self.store().device_left(id).unwrap();
+                self.store().devices().mark_offline(id).unwrap();
             }
         }
-        let attempts = self.store().open_attempts().unwrap();
+        let attempts = self.store().attempts().open().unwrap();
         for attempt in attempts.iter().filter(|attempt| !attempt.is_run_over) {
             let run = attempt.run.unwrap();
             if attempt.cause.is_some() || !self.devices[&attempt.device].has(run) {
@@ -195,13 +195,13 @@ impl World {
 
     /// Reports the runs as aborted whose abort the coordinator requested.
     fn report_aborts(&mut self, id: &DeviceId) {
-        for (run, _) in self.store().pending_aborts(id).unwrap() {
+        for (run, _) in self.store().runs().pending_aborts(id).unwrap() {
             let aborted = RunState {
                 phase: RunPhase::Aborted,
                 reason: None,
                 revision: 9,
             };
-            self.store().device_reported_state(id, run, &aborted).unwrap();
+            self.store().runs().record_state(id, run, &aborted).unwrap();
             let device = self.device(id);
             if device.has(run) {
                 device.run = None;
@@ -217,8 +217,8 @@ impl World {
         };
         self.device(id).run = None;
         let store = self.store();
-        let row = store.run(run).unwrap().unwrap();
-        let attempts = store.attempts(CAMPAIGN).unwrap();
+        let row = store.runs().get(run).unwrap().unwrap();
+        let attempts = store.attempts().of_campaign(CAMPAIGN).unwrap();
         let attempt = attempts.iter().find(|attempt| attempt.run == Some(run)).unwrap();
         let (state, outcome) = self.devices[id].end(attempt, &attempts, now);
         record(store, &row, &state, &outcome);
@@ -228,7 +228,7 @@ impl World {
     fn deliver(&mut self, run: RunId) {
         let now = self.elapsed;
         let store = self.store();
-        let row = store.run(run).unwrap().unwrap();
+        let row = store.runs().get(run).unwrap().unwrap();
         if row.lost {
             // The finisher records a given-up run without the device.
             record(store, &row, &row.state, &RunOutcome::default());
@@ -239,9 +239,10 @@ impl World {
             return;
         }
         assert_eq!(device.run, None, "two runs on a device");
-        assert!(store.fix_spec(row.id, "00").unwrap());
+        assert!(store.runs().fix_spec(row.id, "00").unwrap());
         store
-            .device_reported_state(&row.device, row.id, &running())
+            .runs()
+            .record_state(&row.device, row.id, &running())
             .unwrap();
         let is_refused = device.is_broken || device.hot_until > now;
         let time = if is_refused { STEP } else { RUN };
@@ -249,13 +250,19 @@ impl World {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.store().campaign(CAMPAIGN).unwrap().unwrap().ended.is_some()
+        self.store()
+            .campaigns()
+            .get(CAMPAIGN)
+            .unwrap()
+            .unwrap()
+            .ended
+            .is_some()
     }
 }
 
 fn add_campaign(store: &Store, workspace: &Workspace, size: &Size, wall: Timestamp) {
     let plan = size.plan();
-    let rows = store.devices().unwrap();
+    let rows = store.devices().all().unwrap();
     let lab = Lab {
         devices: &rows,
         catalogue: &Catalogue::read(None).unwrap(),
@@ -270,8 +277,8 @@ fn add_campaign(store: &Store, workspace: &Workspace, size: &Size, wall: Timesta
         cells: &expanded.cells,
         pins_software: plan.pins_software,
     };
-    assert!(store.add_campaign(&new).unwrap());
-    assert!(!store.add_campaign(&new).unwrap(), "the name is taken");
+    assert!(store.campaigns().add(&new).unwrap());
+    assert!(!store.campaigns().add(&new).unwrap(), "the name is taken");
 }
 
 fn hello(number: u8) -> Hello {
@@ -290,6 +297,6 @@ fn hello(number: u8) -> Hello {
 
 fn record(store: &Store, row: &RunRow, state: &RunState, outcome: &RunOutcome) {
     let record = example_record(row, state);
-    assert!(store.run_is_recorded(row, &record, outcome).unwrap());
+    assert!(store.runs().record(row, &record, outcome).unwrap());
     judge_device(store, row.id, QUARANTINE_AFTER).unwrap();
 }

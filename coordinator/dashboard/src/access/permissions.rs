@@ -60,7 +60,7 @@ impl Access {
     /// # Errors
     /// Returns an error when the store fails.
     pub(crate) fn new(store: Store, requires_login: bool) -> anyhow::Result<Arc<Self>> {
-        let tokens = Arc::new(TokenList::new(store.page_tokens()?));
+        let tokens = Arc::new(TokenList::new(store.page_tokens().all()?));
         let (sessions, changes) = (Arc::new(Sessions::default()), watch::Sender::new(()));
         let changed = {
             let (tokens, sessions, changes) = (Arc::clone(&tokens), Arc::clone(&sessions), changes.clone());

@@ -139,13 +139,13 @@ impl Follower {
         if self.seen == Some(version) {
             return Ok(false);
         }
-        let is_changed = self.tokens.replace(self.store.page_tokens()?);
+        let is_changed = self.tokens.replace(self.store.page_tokens().all()?);
         self.seen = Some(version);
         Ok(is_changed)
     }
 
     fn note_use(&self, number: i64) {
-        if let Err(error) = self.store.page_token_is_used(number) {
+        if let Err(error) = self.store.page_tokens().record_use(number) {
             let error = anyhow::Error::from(error);
             tracing::warn!("the use of a token of the live page is not stored: {error:#}");
         }

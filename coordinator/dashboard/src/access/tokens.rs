@@ -54,7 +54,7 @@ pub fn issue(
     let expires = Timestamp::now()
         .saturating_add(lifetime)
         .unwrap_or(Timestamp::MAX);
-    let is_new = store.add_page_token(&NewPageToken {
+    let is_new = store.page_tokens().add(&NewPageToken {
         name,
         role,
         secret_sha256: secret.sha256(),

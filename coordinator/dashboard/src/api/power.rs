@@ -26,11 +26,11 @@ pub(super) const OPERATIONS: [Operation; 2] = [
 ];
 
 fn sessions(reader: &mut Reader, _: &ApiRequest) -> Result<Value, PageError> {
-    Ok(documents::power_sessions(&reader.store().power_sessions()?))
+    Ok(documents::power_sessions(&reader.store().power_sessions().all()?))
 }
 
 fn session(reader: &mut Reader, request: &ApiRequest) -> Result<Value, PageError> {
-    let row = reader.store().power_session(&request.name)?;
+    let row = reader.store().power_sessions().get(&request.name)?;
     let row = row.ok_or_else(|| PageError::not_found("there is no such power session"))?;
     let record = read_session_record(&reader.workspace().power_session(&row.id))?;
     Ok(documents::shown_power_session(&row, record.as_ref()))

@@ -42,22 +42,22 @@ pub(crate) struct CampaignSnapshot {
 impl CampaignSnapshot {
     /// Reads a campaign. A coordinator serves its workspace, because this page is a part of it.
     pub(crate) fn read(row: &CampaignRow, store: &Store) -> anyhow::Result<Self> {
-        let combinations = store.combinations(&row.name)?;
-        let mut cells = store.cells(&row.name)?;
+        let combinations = store.cells().combinations(&row.name)?;
+        let mut cells = store.cells().of_campaign(&row.name)?;
         cells.sort_by_key(|cell| cell.number);
-        let attempts = store.attempts(&row.name)?.into_iter();
+        let attempts = store.attempts().of_campaign(&row.name)?.into_iter();
         let mut devices: Vec<DeviceId> = Vec::new();
         for device in combinations.iter().flat_map(|combination| &combination.devices) {
             if !devices.contains(device) {
                 devices.push(device.clone());
             }
         }
-        let names = store.device_names()?;
+        let names = store.devices().names()?;
         devices.sort_by_key(|device| device_name(device, &names));
         Ok(Self {
             status: campaign_status(row, None, store)?,
             subjects: combinations.iter().map(cell_subject).collect(),
-            log: store.campaign_log(&row.name)?,
+            log: store.campaign_log().of_campaign(&row.name)?,
             is_aborted: row.state == CampaignState::Aborted,
             cells,
             // They come by cell and number, so the newest of a cell stays.

@@ -62,7 +62,7 @@ pub(crate) fn file(
     workspace: &Workspace,
 ) -> Result<Download, PageError> {
     let missing = || PageError::not_found("the session has no such file");
-    let row = store.power_session(session)?.ok_or_else(missing)?;
+    let row = store.power_sessions().get(session)?.ok_or_else(missing)?;
     let directory = workspace.power_session(&row.id);
     let record = read_session_record(&directory)?.ok_or_else(missing)?;
     let is_below = Path::new(path)

@@ -75,6 +75,6 @@ fn path(run: RunId, name: &str, store: &Store, workspace: &Workspace) -> Result<
         return Ok(None);
     };
     let is_complete = |stream: &StreamRow| stream.whole && stream.name == name;
-    let is_known = store.streams(run)?.iter().any(is_complete);
+    let is_known = store.streams().of_run(run)?.iter().any(is_complete);
     Ok(is_known.then(|| directory.file(&name)))
 }

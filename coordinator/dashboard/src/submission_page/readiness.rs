@@ -58,7 +58,7 @@ impl Readiness {
         let store = Store::open(&workspace.database())?;
         let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
         let round = rounds.named(None)?;
-        let rows = store.runs()?;
+        let rows = store.runs().all()?;
         // An incomplete run has nothing to stage.
         let complete = rows.iter().filter(|row| {
             is_offered_for_staging(row, &round.name)
@@ -73,11 +73,11 @@ impl Readiness {
             kind: Kind::Submission,
             answers: &Answers::default(),
             runs: &runs,
-            keys: &store.public_keys()?,
+            keys: &store.devices().public_keys()?,
             power: &[],
             output: Path::new(""),
         })?;
-        let trees = store.staged_trees()?.into_iter();
+        let trees = store.staged_runs().trees()?.into_iter();
         let runs_of_results = preview.results.iter().flat_map(|result| {
             let audits = result.audits.values().copied();
             [result.performance, result.accuracy].into_iter().chain(audits)

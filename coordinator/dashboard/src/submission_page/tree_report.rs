@@ -36,7 +36,7 @@ impl TreeReport {
     /// # Errors
     /// Returns an error when no tree has this name, or it cannot be read.
     pub(crate) fn of(name: &str, workspace: &Workspace) -> Result<Arc<anyhow::Result<Self>>, PageError> {
-        let trees = Store::open(&workspace.database())?.staged_trees()?;
+        let trees = Store::open(&workspace.database())?.staged_runs().trees()?;
         let mut trees = trees.into_iter().map(|(path, staged, _)| (path, staged));
         let tree = trees.find(|(path, _)| key(path) == name && path.is_dir());
         let tree = tree.ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
@@ -46,7 +46,7 @@ impl TreeReport {
     fn check(path: &Path, workspace: &Workspace) -> anyhow::Result<Self> {
         let store = Store::open(&workspace.database())?;
         let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
-        let round = rounds.named(store.round_of_tree(path)?.as_deref())?;
+        let round = rounds.named(store.staged_runs().round_of_tree(path)?.as_deref())?;
         Ok(Self {
             report: strict(&Tree::scan(path)?, round),
             round: round.name.clone(),

@@ -45,7 +45,7 @@ pub fn name_in(
     store: &Store,
     config: &Config,
 ) -> Result<(), AssetsError> {
-    let rows = store.assets()?;
+    let rows = store.assets().all()?;
     let mut needed: Vec<Asset> = Vec::new();
     if spec.engine.kind.computes() {
         let places = places(spec);

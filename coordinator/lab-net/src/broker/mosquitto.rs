@@ -59,14 +59,16 @@ pub fn write(
 /// Returns an error when the store fails, the list cannot be signed or a file cannot be written.
 pub fn write_access(directory: &Path, keys: &Keys, store: &Store) -> anyhow::Result<()> {
     let removed: Vec<String> = store
-        .members()?
+        .members()
+        .all()?
         .into_iter()
         .filter(|member| member.removed.is_some())
         .map(|member| member.device.to_string())
         .collect();
-    let revoked = keys
-        .authority()
-        .revocations(&store.revoked_serials()?, store.next_number("revocations")?)?;
+    let revoked = keys.authority().revocations(
+        &store.members().revoked_serials()?,
+        store.numbers().next("revocations")?,
+    )?;
     for (name, text) in [(ACCESS, access(&removed)), (REVOKED, revoked)] {
         let path = directory.join(name);
         AtomicFile::new(&path)

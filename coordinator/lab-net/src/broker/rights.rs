@@ -297,7 +297,7 @@ mod tests {
             ]
         };
         assert_eq!(may(), [true; 3]);
-        store.remove_member(&id, "boat", &[0; 32]).unwrap();
+        store.members().remove(&id, "boat", &[0; 32]).unwrap();
         admission.refresh(&store).unwrap();
         assert_eq!(may(), [false; 3]);
     }

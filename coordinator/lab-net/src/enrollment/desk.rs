@@ -109,7 +109,7 @@ impl Desk {
             EnrollPurpose::Renew => {
                 let name = self.may_renew(&store, &device)?;
                 let issued = self.issue(&device, request.public_key)?;
-                store.keep_certificate(&device, issued.row())?;
+                store.members().add_certificate(&device, issued.row())?;
                 (name, issued)
             }
         };
@@ -128,13 +128,15 @@ impl Desk {
         renaming: Renaming,
     ) -> Result<(String, Certificate), Refusal> {
         let secret = sha256_hex(secret);
-        granted(store.look_up_token(&secret, device, renaming)?)?;
+        granted(store.enrollment_tokens().look_up(&secret, device, renaming)?)?;
         if !self.enrollments.try_take(device.clone()) {
             let why = "this device has enrolled many times within minutes";
             return Err(Refusal::NotNow(why.to_owned()));
         }
         let issued = self.issue(device, public_key)?;
-        let entry = store.enter(&secret, device, &public_key, issued.row(), renaming)?;
+        let entry = store
+            .members()
+            .enroll(&secret, device, &public_key, issued.row(), renaming)?;
         Ok((granted(entry)?, issued))
     }
 
@@ -146,7 +148,10 @@ impl Desk {
 
     /// Returns the name of a device that may renew its certificate now.
     fn may_renew(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
-        let member = store.member(device)?.filter(|member| member.removed.is_none());
+        let member = store
+            .members()
+            .get(device)?
+            .filter(|member| member.removed.is_none());
         let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
         if member.not_after <= store::now() {
             return Err(Refusal::with_reason(

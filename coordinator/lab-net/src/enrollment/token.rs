@@ -77,10 +77,12 @@ pub fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewToken, To
         .unwrap_or(Timestamp::MAX)
         .to_string();
     store.all_or_nothing(|store| {
-        if store.is_name_taken(name, returning)? {
+        if store.members().is_name_taken(name, returning)? {
             return Ok(Err(TokenError::Taken(name.to_owned())));
         }
-        store.add_token(&sha256_hex(&secret), name, &expires)?;
+        store
+            .enrollment_tokens()
+            .add(&sha256_hex(&secret), name, &expires)?;
         Ok(Ok(()))
     })??;
     let token = EnrollmentToken {

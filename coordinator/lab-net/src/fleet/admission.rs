@@ -90,7 +90,7 @@ impl Admission {
 impl Roll {
     fn read(store: &Store) -> store::Result<Self> {
         let mut roll = Self::default();
-        for member in store.members()? {
+        for member in store.members().all()? {
             if member.removed.is_some() {
                 roll.removed.insert(member.device);
             } else {
@@ -116,7 +116,7 @@ pub fn follow(
         while let Some(count) = notifier.wait(heard, PAUSE) {
             heard = count;
             // Heartbeats change the store all the time, members rarely.
-            let present = store.members_version().ok();
+            let present = store.members().version().ok();
             if present == version && version.is_some() {
                 continue;
             }
@@ -146,7 +146,7 @@ mod tests {
         let open = Admission::of(&store, false).unwrap();
         assert!(!strict.admits(&device) && open.admits(&device));
         let mut changes = open.changes();
-        store.remove_member(&device, "boat", &[0; 32]).unwrap();
+        store.members().remove(&device, "boat", &[0; 32]).unwrap();
         open.refresh(&store).unwrap();
         assert!(!open.admits(&device));
         assert!(changes.has_changed().unwrap());
@@ -174,7 +174,7 @@ mod tests {
             let mut let_back_in = 0;
             for number in 0_u32..60 {
                 let device: DeviceId = format!("{number:032x}").parse().unwrap();
-                store.remove_member(&device, "boat", &[0; 32]).unwrap();
+                store.members().remove(&device, "boat", &[0; 32]).unwrap();
                 admission.refresh(&store).unwrap();
                 let looks = (0..2000).filter(|_| admission.admits(&device)).count();
                 let_back_in += usize::from(looks > 0);

@@ -84,29 +84,36 @@ impl Inventories {
         };
         let known = self.unknown.get(device);
         let (unknown, is_older) = store.all_or_nothing(|store| {
-            let is_older = store.commands_are_above(device, newest_command)?;
+            let is_older = store.numbers().raise_commands_above(device, newest_command)?;
             let mut not_sent = BTreeSet::new();
             for (run, holding) in &held {
-                if store.device_of_sent_run(*run)?.as_ref() != Some(device) {
+                if store.runs().device_of_sent(*run)?.as_ref() != Some(device) {
                     not_sent.insert(*run);
                     continue;
                 }
-                if *holding != RunHolding::Refused && store.run_goes_on(device, *run)? {
+                if *holding != RunHolding::Refused && store.runs().reopen(device, *run)? {
                     tracing::warn!(%run, %device, "the device has this run after all: it continues");
                 }
-                store.device_still_holds(device, *run, *holding == RunHolding::Released)?;
+                store
+                    .runs()
+                    .clear_sent_marks(device, *run, *holding == RunHolding::Released)?;
             }
             if is_settled {
-                let open = store.known_open_runs(device)?;
+                let open = store.runs().known_open(device)?;
                 for run in open.into_iter().filter(|run| !held.contains_key(run)) {
                     tracing::warn!(%run, %device, "the device no longer has this run");
-                    store.run_was_lost(run, &format!("{}: its state was lost", end_reason::RUN_LOST))?;
+                    store
+                        .runs()
+                        .mark_lost(run, &format!("{}: its state was lost", end_reason::RUN_LOST))?;
                 }
             }
-            let removed = store.reconcile_removed_runs(device, |run| held.contains_key(&run), is_settled)?;
+            let removed =
+                store
+                    .removed_runs()
+                    .reconcile(device, |run| held.contains_key(&run), is_settled)?;
             let unknown: BTreeSet<RunId> = not_sent.difference(&removed).copied().collect();
             if known != Some(&unknown) {
-                store.keep_unknown_runs(device, &unknown)?;
+                store.unknown_runs().replace(device, &unknown)?;
             }
             Ok((unknown, is_older))
         })?;

@@ -49,13 +49,16 @@ pub fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), IdentityErr
 /// Returns an error when the store fails.
 pub fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store::Result<()> {
     // An enrolled device has the name of its token. The name in its hello could be another device's.
-    let name = store.member(&hello.device)?.map(|member| member.name);
+    let name = store.members().get(&hello.device)?.map(|member| member.name);
     let hello = &Hello {
         name: name.unwrap_or_else(|| escape_start(&hello.name, LABEL)),
         agent: escape_start(&hello.agent, LABEL),
         ..hello.clone()
     };
-    let was_online = store.device(&hello.device)?.is_some_and(|device| device.online);
+    let was_online = store
+        .devices()
+        .get(&hello.device)?
+        .is_some_and(|device| device.online);
     match (was_online, hello.online) {
         (false, true) => {
             tracing::info!(device = %hello.device, agent = %hello.agent, "{} connected", hello.name)
@@ -65,20 +68,20 @@ pub fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store::Result
     }
     store.all_or_nothing(|store| {
         if !hello.online {
-            return if store.device(&hello.device)?.is_some() {
-                store.device_left(&hello.device)
+            return if store.devices().get(&hello.device)?.is_some() {
+                store.devices().mark_offline(&hello.device)
             } else {
-                store.device_sent_hello(hello)
+                store.devices().record_hello(hello)
             };
         }
-        store.device_sent_hello(hello)?;
-        store.device_is_understood(&hello.device)?;
+        store.devices().record_hello(hello)?;
+        store.devices().clear_other_version(&hello.device)?;
         if retained {
             return Ok(());
         }
         for run in &hello.runs {
             // The device still has the run, so a sent `Forget` was lost. The inventory reports the same for all of its runs.
-            store.device_still_holds(&hello.device, *run, true)?;
+            store.runs().clear_sent_marks(&hello.device, *run, true)?;
         }
         Ok(())
     })
@@ -111,9 +114,13 @@ mod tests {
             serial: &[1],
             not_after: "2100-01-01T00:00:00Z",
         };
-        store.add_token("hash", "boat-3", "2100-01-01T00:00:00Z").unwrap();
+        store
+            .enrollment_tokens()
+            .add("hash", "boat-3", "2100-01-01T00:00:00Z")
+            .unwrap();
         let entry = store
-            .enter(
+            .members()
+            .enroll(
                 "hash",
                 &hello.device,
                 &hello.public_key,
@@ -127,7 +134,10 @@ mod tests {
             ..hello.clone()
         };
         take_hello(&store, &impostor, false).unwrap();
-        assert_eq!(store.device(&hello.device).unwrap().unwrap().name, "boat-3");
+        assert_eq!(
+            store.devices().get(&hello.device).unwrap().unwrap().name,
+            "boat-3"
+        );
     }
 
     #[test]

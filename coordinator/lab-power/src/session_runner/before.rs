@@ -33,7 +33,7 @@ impl PowerSessionRunner<'_> {
         session: Option<&str>,
     ) -> Result<PreflightResult, PowerSessionError> {
         let id = &draft.spec.device;
-        let device = self.store.device(id)?;
+        let device = self.store.devices().get(id)?;
         let device = device.ok_or_else(|| PowerSessionError::NoDevice(id.clone()))?;
         let preflight = Preflight {
             settings: &self.meter.settings,
@@ -54,11 +54,11 @@ impl PowerSessionRunner<'_> {
 
     /// Returns what keeps a device busy besides a power session, in words.
     fn other_work(&self, device: &DeviceId, session: Option<&str>) -> Result<Option<String>, StoreError> {
-        let other = self.store.leased_device(device)?;
+        let other = self.store.meters().leased_device(device)?;
         if let Some(other) = other.filter(|other| session != Some(other.session.as_str())) {
             return Ok(Some(format!("power session {} measures it", other.session)));
         }
-        let runs = self.store.unfinished_runs(device)?;
+        let runs = self.store.runs().unfinished(device)?;
         Ok(runs.first().map(|run| match runs.len() {
             1 => format!("run {run} has not ended"),
             count => format!("run {run} and {} more have not ended", count - 1),
@@ -73,7 +73,7 @@ impl PowerSessionRunner<'_> {
     ) -> Result<(), PowerSessionError> {
         let begun = Instant::now();
         loop {
-            let unfinished = self.store.unfinished_runs(device)?;
+            let unfinished = self.store.runs().unfinished(device)?;
             let Some(run) = unfinished.first() else {
                 return Ok(());
             };
@@ -109,7 +109,7 @@ impl PowerSessionRunner<'_> {
     }
 
     fn is_over_and_fetched(&self, id: &str) -> bool {
-        let row = self.store.power_session(id).ok().flatten();
+        let row = self.store.power_sessions().get(id).ok().flatten();
         // Files of a session whose record cannot be read stay.
         let record = read_session_record(&self.workspace.power_session(id))
             .ok()

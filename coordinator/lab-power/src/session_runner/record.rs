@@ -65,7 +65,7 @@ impl PowerSessionRunner<'_> {
             obstacles: &record.obstacles,
             mean_watts: record.energy.map(|energy| energy.watts),
         };
-        self.store.power_session_ends(job.session, &end)?;
+        self.store.power_sessions().end(job.session, &end)?;
         Ok(record)
     }
 
@@ -79,7 +79,11 @@ impl PowerSessionRunner<'_> {
 
     /// Returns the power of the board's rails in the testing run.
     fn rails(&self, runs: SessionRuns) -> Result<Option<RailsPower>, StoreError> {
-        let row = runs.testing.map(|run| self.store.run(run)).transpose()?.flatten();
+        let row = runs
+            .testing
+            .map(|run| self.store.runs().get(run))
+            .transpose()?
+            .flatten();
         Ok(row.as_ref().and_then(RailsPower::of))
     }
 
@@ -87,7 +91,7 @@ impl PowerSessionRunner<'_> {
     fn obstacles(&self, runs: impl Iterator<Item = RunId>) -> Result<Vec<String>, StoreError> {
         let mut obstacles = Vec::new();
         for run in runs {
-            let row = self.store.run(run)?;
+            let row = self.store.runs().get(run)?;
             for reason in row.as_ref().map(marker_reasons).unwrap_or_default() {
                 let text = format!("{}: {}", reason.marker, reason.reason);
                 if !obstacles.contains(&text) {

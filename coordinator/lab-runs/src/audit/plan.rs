@@ -113,7 +113,7 @@ pub fn find(
     benchmark: &Benchmark,
     scenario: Scenario,
 ) -> Result<Audited, PlanError> {
-    let rows = store.runs()?;
+    let rows = store.runs().all()?;
     let mut own = rows.iter().filter(|row| {
         row.device == *device
             && row.benchmark == benchmark.name
@@ -153,7 +153,7 @@ pub fn of_runs(
     performance: RunId,
     accuracy: RunId,
 ) -> Result<Audited, PlanError> {
-    let find = |run| store.run(run)?.ok_or(PlanError::Removed(run));
+    let find = |run| store.runs().get(run)?.ok_or(PlanError::Removed(run));
     let (performance, accuracy) = (find(performance)?, find(accuracy)?);
     if !alike(&performance, &accuracy) {
         return Err(PlanError::NoAccuracyRun {
@@ -182,7 +182,7 @@ fn alike(one: &RunRow, other: &RunRow) -> bool {
 /// verified.
 fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Result<(), PlanError> {
     let path = workspace.run(accuracy.id).files().join(file_name::ACCURACY);
-    let streams = store.streams(accuracy.id)?;
+    let streams = store.streams().of_run(accuracy.id)?;
     let delivered = streams
         .iter()
         .find(|stream| stream.name.as_str() == file_name::ACCURACY)

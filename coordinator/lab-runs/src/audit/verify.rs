@@ -92,7 +92,7 @@ pub fn keep(
         audit: Some(result),
         ..row.outcome.clone().unwrap_or_default()
     };
-    Ok(store.record_unchanged_run(row, &record, &outcome)?)
+    Ok(store.runs().record_unchanged(row, &record, &outcome)?)
 }
 
 /// Checks that every log that an audit reads is the one that the device signed.
@@ -106,9 +106,10 @@ pub fn expect_proven(workspace: &Workspace, store: &Store, run: RunId, of: &Audi
     {
         let dir = workspace.run(run);
         let row = store
-            .run(run)?
+            .runs()
+            .get(run)?
             .with_context(|| format!("run {run} is missing from the store"))?;
-        let key = store.public_key(&row.device)?;
+        let key = store.devices().public_key(&row.device)?;
         let signed = SignedEvidence::read(dir.path(), key.as_ref()).with_context(|| format!("run {run}"))?;
         for name in [file_name::SUMMARY, file_name::DETAIL, file_name::ACCURACY] {
             let path = dir.files().join(name);

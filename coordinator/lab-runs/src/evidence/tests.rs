@@ -26,8 +26,8 @@ impl Bench {
         let workspace = Workspace::create(directory.path(), "schema = 1\n").unwrap();
         let store = Store::open(&workspace.database()).unwrap();
         let draft = example_draft("a".repeat(32).parse().unwrap());
-        store.add_run(&draft).unwrap();
-        let mut run = store.run(draft.spec.run).unwrap().unwrap();
+        store.runs().add(&draft).unwrap();
+        let mut run = store.runs().get(draft.spec.run).unwrap().unwrap();
         run.state = RunState {
             phase: RunPhase::Done,
             reason: None,

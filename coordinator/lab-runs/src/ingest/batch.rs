@@ -77,7 +77,7 @@ impl Ingest {
         flusher: Flusher,
         open_streams: usize,
     ) -> Result<Self, StoreError> {
-        let heard = store.heard_sessions()?;
+        let heard = store.heard_sessions().all()?;
         Ok(Self {
             sessions: Sessions::of_store(&heard, Instant::now()),
             inventories: Inventories::of_store(&heard),
@@ -195,7 +195,7 @@ impl Ingest {
         }
         let payload = match report::open(&topic, &message.payload) {
             Err(ReportError::Envelope(FrameError::Version { found })) if topic.leaf == Leaf::Hello => {
-                self.store.device_spoke_other_version(&topic.device, found)?;
+                self.store.devices().record_other_version(&topic.device, found)?;
                 return Err(Refusal::new(RejectKind::Version, FrameError::Version { found }));
             }
             opened => opened?,
@@ -226,7 +226,7 @@ impl Ingest {
             }
             Leaf::State(run) if kind == Some(Examined::KIND) => {
                 let examined = Examined::from_frame(payload)?;
-                if !self.store.device_examined_itself(&device, run, &examined)? {
+                if !self.store.examinations().record_report(&device, run, &examined)? {
                     return Err(Refusal::new(RejectKind::UnknownRun, "examination"));
                 }
             }
@@ -258,7 +258,7 @@ impl Ingest {
         if identity == Identity::Outdated {
             return Err(Refusal::new(RejectKind::Outdated, "inventory"));
         }
-        self.store.inventory_was_heard(&HeardSession {
+        self.store.heard_sessions().record(&HeardSession {
             device: device.clone(),
             session: page.session,
             newest: page.number,
@@ -300,9 +300,11 @@ impl Ingest {
     fn store_identities(&mut self) {
         for (device, duplicated) in std::mem::take(&mut self.identities) {
             let stored = self.store.all_or_nothing(|store| {
-                store.device_is_duplicated(&device, duplicated)?;
+                store.devices().set_duplicated(&device, duplicated)?;
                 if duplicated {
-                    store.change_health(&device, HealthChange::Duplicated, COORDINATOR)?;
+                    store
+                        .health()
+                        .change(&device, HealthChange::Duplicated, COORDINATOR)?;
                 }
                 Ok(())
             });
@@ -325,17 +327,22 @@ impl Ingest {
         if !report.streams.is_empty() {
             // Names of earlier reports count too: each name becomes a row in the store.
             let mut names: BTreeSet<StreamName> = report.streams.iter().cloned().collect();
-            let listed = self.store.streams(run)?.into_iter().filter(|row| row.listed);
+            let listed = self
+                .store
+                .streams()
+                .of_run(run)?
+                .into_iter()
+                .filter(|row| row.listed);
             names.extend(listed.map(|row| row.name));
             if names.len() > STREAMS_PER_RUN {
                 return Err(Refusal::new(RejectKind::TooManyStreams, names.len()));
             }
         }
         let (change, unlisted) = self.store.all_or_nothing(|store| {
-            let change = store.device_reported_state(device, run, &report.state)?;
+            let change = store.runs().record_state(device, run, &report.state)?;
             let unlisted = match change {
                 RunChange::Changed | RunChange::Repeated if !report.streams.is_empty() => {
-                    store.list_streams(run, &report.streams)?
+                    store.streams().list_signed(run, &report.streams)?
                 }
                 _ => Vec::new(),
             };
@@ -346,7 +353,7 @@ impl Ingest {
             // An agent that does not know examinations reports a state for the examination's id.
             RunChange::Unknown => {
                 let reason = report.state.reason.as_deref().unwrap_or("it does not say why");
-                if self.store.device_refused_examination(device, run, reason)? {
+                if self.store.examinations().record_refusal(device, run, reason)? {
                     Ok(true)
                 } else {
                     Err(Refusal::new(RejectKind::UnknownRun, "state"))

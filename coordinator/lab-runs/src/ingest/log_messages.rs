@@ -67,15 +67,15 @@ impl Ingest {
 
     /// Returns the row of a stream that may be written. `None` when the run was not sent to that device.
     fn row_to_open(&self, (device, run, stream): &StreamKey) -> Result<Option<StreamRow>, Refusal> {
-        if self.store.device_of_sent_run(*run)?.as_ref() != Some(device) {
+        if self.store.runs().device_of_sent(*run)?.as_ref() != Some(device) {
             return Ok(None);
         }
-        let streams = self.store.streams(*run)?;
+        let streams = self.store.streams().of_run(*run)?;
         let known = streams.iter().find(|row| row.name == *stream);
         if known.is_none() && streams.len() >= STREAMS_PER_RUN {
             return Err(Refusal::new(RejectKind::TooManyStreams, stream.clone()));
         }
-        if known.is_none() && self.store.is_recorded(*run)? {
+        if known.is_none() && self.store.runs().is_recorded(*run)? {
             return Err(Refusal::new(RejectKind::Recorded, stream.clone()));
         }
         if known.is_none() && streams.iter().any(|row| row.listed) {
@@ -115,7 +115,7 @@ fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> R
         .filter(|((_, of, _), _)| *of == run)
         .map(|(_, assembly)| assembly.uncommitted())
         .sum();
-    Ok(store.committed_bytes(run)? + ahead)
+    Ok(store.streams().committed_bytes(run)? + ahead)
 }
 
 /// Answers a repeated message of a complete stream.

@@ -120,7 +120,8 @@ impl Ingest {
     /// Records a settlement. Returns for each stream whether its run is still in the store. A stream that cannot be recorded has its own
     /// error.
     pub(super) fn record(&self, settlement: &Settlement) -> Vec<store::Result<bool>> {
-        let keep = |store: &Store, (stream, row, _): &Settled| store.keep_stream(stream.key.1, row);
+        let keep =
+            |store: &Store, (stream, row, _): &Settled| store.streams().record_progress(stream.key.1, row);
         let together = self.store.all_or_nothing(|store| {
             store_heartbeats(store, &settlement.alive)?;
             let kept = settlement.streams.iter().map(|settled| keep(store, settled));
@@ -186,7 +187,7 @@ impl Ingest {
 
     /// Returns whether a stream's run is still in the store. The streams of a removed run are closed.
     fn is_run_known(&mut self, stream: &Flushing) -> bool {
-        match self.store.device_of_sent_run(stream.key.1) {
+        match self.store.runs().device_of_sent(stream.key.1) {
             Ok(None) => {
                 self.reject_removed(stream);
                 false
@@ -243,8 +244,8 @@ impl Ingest {
 
 fn store_heartbeats(store: &Store, alive: &BTreeMap<DeviceId, Heartbeat>) -> store::Result<()> {
     alive.iter().try_for_each(|(device, heartbeat)| {
-        store.device_lives(device, heartbeat.running)?;
-        store.device_measured(device, heartbeat.readings)
+        store.devices().record_heartbeat(device, heartbeat.running)?;
+        store.devices().record_readings(device, heartbeat.readings)
     })
 }
 

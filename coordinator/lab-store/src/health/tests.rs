@@ -76,22 +76,28 @@ fn the_log_is_append_only_and_a_run_counts_once() {
     let once = failed("EIO");
     assert!(
         store
-            .change_health(&device, once, "coordinator")
+            .health()
+            .change(&device, once, "coordinator")
             .unwrap()
             .is_some()
     );
     assert!(
         store
-            .change_health(&device, once, "coordinator")
+            .health()
+            .change(&device, once, "coordinator")
             .unwrap()
             .is_none()
     );
     let drained = store
-        .change_health(&device, HealthChange::Drained(Some("new fan")), "ada")
+        .health()
+        .change(&device, HealthChange::Drained(Some("new fan")), "ada")
         .unwrap();
-    assert_eq!(drained.unwrap().shown(), store.health(&device).unwrap().shown());
-    assert!(!store.can_take_runs(&device).unwrap());
-    let log = store.health_log(&device).unwrap();
+    assert_eq!(
+        drained.unwrap().shown(),
+        store.health().get(&device).unwrap().shown()
+    );
+    assert!(!store.health().can_take_runs(&device).unwrap());
+    let log = store.health().log(&device).unwrap();
     let words: Vec<_> = log
         .iter()
         .map(|entry| (entry.change.as_str(), entry.health.as_str()))

@@ -35,26 +35,29 @@ fn belongs_to_another_process(store: &Store) {
 fn meter_is_leased_to_one_session_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
-    assert!(store.keep_meter("lab", &settings(), false).unwrap());
-    assert!(!store.keep_meter("lab", &settings(), false).unwrap());
+    assert!(store.meters().put("lab", &settings(), false).unwrap());
+    assert!(!store.meters().put("lab", &settings(), false).unwrap());
     assert_eq!(
-        store.lease_meter("lab", "one", &device()).unwrap(),
+        store.meters().lease("lab", "one", &device()).unwrap(),
         Leased::Taken { ended: None }
     );
     belongs_to_another_process(&store);
-    let Leased::MeterBusy(lease) = store.lease_meter("lab", "two", &device()).unwrap() else {
+    let Leased::MeterBusy(lease) = store.meters().lease("lab", "two", &device()).unwrap() else {
         panic!("two sessions have the meter");
     };
     assert_eq!(
         (lease.session.as_str(), lease.pid()),
         ("one", std::os::unix::process::parent_id())
     );
-    assert!(!store.release_meter("lab", "two").unwrap());
-    assert!(store.meter("lab").unwrap().unwrap().lease.is_some());
-    assert!(!store.drop_meter("lab").unwrap(), "a leased meter stays");
-    assert!(store.release_meter("lab", "one").unwrap());
-    assert_eq!(store.meter("lab").unwrap().unwrap().lease, None);
-    assert_eq!(store.lease_meter("gone", "one", &device()).unwrap(), Leased::Gone);
+    assert!(!store.meters().release("lab", "two").unwrap());
+    assert!(store.meters().get("lab").unwrap().unwrap().lease.is_some());
+    assert!(!store.meters().remove("lab").unwrap(), "a leased meter stays");
+    assert!(store.meters().release("lab", "one").unwrap());
+    assert_eq!(store.meters().get("lab").unwrap().unwrap().lease, None);
+    assert_eq!(
+        store.meters().lease("gone", "one", &device()).unwrap(),
+        Leased::Gone
+    );
 }
 
 #[test]
@@ -63,8 +66,8 @@ fn a_session_whose_end_is_not_stored_keeps_its_lease() {
 
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
-    store.keep_meter("lab", &settings(), false).unwrap();
-    store.lease_meter("lab", "one", &device()).unwrap();
+    store.meters().put("lab", &settings(), false).unwrap();
+    store.meters().lease("lab", "one", &device()).unwrap();
     let new = NewPowerSession {
         id: "one",
         meter: "lab",
@@ -72,9 +75,9 @@ fn a_session_whose_end_is_not_stored_keeps_its_lease() {
         benchmark: "digits",
         scenario: "Offline",
     };
-    store.power_session_begins(new).unwrap();
+    store.power_sessions().begin(new).unwrap();
     // As after a full disk: the lease ends with the process, and the next session stores this one's end.
-    assert!(!store.release_meter("lab", "one").unwrap());
+    assert!(!store.meters().release("lab", "one").unwrap());
     let failure = RecordedFailure {
         cause: EndCause::Infrastructure,
         reason: "it broke".to_owned(),
@@ -83,8 +86,8 @@ fn a_session_whose_end_is_not_stored_keeps_its_lease() {
         failure: Some(&failure),
         ..PowerSessionEnd::default()
     };
-    store.power_session_ends("one", &end).unwrap();
-    assert!(store.release_meter("lab", "one").unwrap());
+    store.power_sessions().end("one", &end).unwrap();
+    assert!(store.meters().release("lab", "one").unwrap());
 }
 
 #[test]
@@ -118,8 +121,8 @@ fn a_process_that_cannot_be_seen_from_here_holds_its_lease() {
 fn a_lease_ends_with_its_process() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
-    store.keep_meter("lab", &settings(), false).unwrap();
-    store.lease_meter("lab", "one", &device()).unwrap();
+    store.meters().put("lab", &settings(), false).unwrap();
+    store.meters().lease("lab", "one", &device()).unwrap();
     // The same number, but another process.
     let mut other = Holder::this_thread().unwrap();
     other.started += 1;
@@ -128,12 +131,12 @@ fn a_lease_ends_with_its_process() {
         .connection
         .execute("UPDATE meters SET holder = ?1", [json])
         .unwrap();
-    let Leased::Taken { ended: Some(ended) } = store.lease_meter("lab", "two", &device()).unwrap() else {
+    let Leased::Taken { ended: Some(ended) } = store.meters().lease("lab", "two", &device()).unwrap() else {
         panic!("the stale lease holds");
     };
     assert_eq!(ended.session, "one");
-    assert!(store.release_meter("lab", "two").unwrap());
-    assert!(store.drop_meter("lab").unwrap() && !store.drop_meter("lab").unwrap());
+    assert!(store.meters().release("lab", "two").unwrap());
+    assert!(store.meters().remove("lab").unwrap() && !store.meters().remove("lab").unwrap());
 }
 
 /// The coordinator has a thread for each session of its campaigns.
@@ -142,18 +145,21 @@ fn a_lease_ends_with_its_thread_while_the_process_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("regatta.db");
     let store = Store::open(&path).unwrap();
-    store.keep_meter("lab", &settings(), false).unwrap();
-    let state = || store.meter("lab").unwrap().unwrap().lease.unwrap().state();
+    store.meters().put("lab", &settings(), false).unwrap();
+    let state = || store.meters().get("lab").unwrap().unwrap().lease.unwrap().state();
     let (begun, wait_for_begin) = std::sync::mpsc::channel();
     let (end, wait_for_end) = std::sync::mpsc::channel::<()>();
     let session = thread::spawn(move || {
-        let leased = Store::open(&path).unwrap().lease_meter("lab", "one", &device());
+        let leased = Store::open(&path)
+            .unwrap()
+            .meters()
+            .lease("lab", "one", &device());
         begun.send(leased.unwrap()).unwrap();
         let _ = wait_for_end.recv();
     });
     assert_eq!(wait_for_begin.recv().unwrap(), Leased::Taken { ended: None });
     assert_eq!(state(), LeaseState::Held);
-    let Leased::MeterBusy(lease) = store.lease_meter("lab", "two", &device()).unwrap() else {
+    let Leased::MeterBusy(lease) = store.meters().lease("lab", "two", &device()).unwrap() else {
         panic!("two threads have the meter");
     };
     assert!(lease.is_of_campaign() && lease.pid() == std::process::id());
@@ -172,9 +178,9 @@ fn a_lease_ends_with_its_thread_while_the_process_goes_on() {
 fn the_next_session_of_a_thread_takes_over_the_lease_of_the_last_one() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
-    store.keep_meter("lab", &settings(), false).unwrap();
-    store.lease_meter("lab", "one", &device()).unwrap();
-    let Leased::Taken { ended: Some(ended) } = store.lease_meter("lab", "two", &device()).unwrap() else {
+    store.meters().put("lab", &settings(), false).unwrap();
+    store.meters().lease("lab", "one", &device()).unwrap();
+    let Leased::Taken { ended: Some(ended) } = store.meters().lease("lab", "two", &device()).unwrap() else {
         panic!("the lease of this thread holds");
     };
     assert_eq!(ended.session, "one");
@@ -185,8 +191,8 @@ fn the_next_session_of_a_thread_takes_over_the_lease_of_the_last_one() {
 fn a_stale_lease_is_replaced_only_together_with_the_end_of_its_session() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("regatta.db")).unwrap();
-    store.keep_meter("lab", &settings(), false).unwrap();
-    store.lease_meter("lab", "one", &device()).unwrap();
+    store.meters().put("lab", &settings(), false).unwrap();
+    store.meters().lease("lab", "one", &device()).unwrap();
     let new = crate::NewPowerSession {
         id: "one",
         meter: "lab",
@@ -194,16 +200,16 @@ fn a_stale_lease_is_replaced_only_together_with_the_end_of_its_session() {
         benchmark: "digits",
         scenario: "Offline",
     };
-    store.power_session_begins(new).unwrap();
+    store.power_sessions().begin(new).unwrap();
     let fails =
         "CREATE TRIGGER full BEFORE UPDATE OF ended ON power_sessions BEGIN SELECT RAISE(ABORT, 'full'); END";
     store.connection.execute_batch(fails).unwrap();
-    assert!(store.lease_meter("lab", "two", &device()).is_err());
-    let lease = store.meter("lab").unwrap().unwrap().lease;
+    assert!(store.meters().lease("lab", "two", &device()).is_err());
+    let lease = store.meters().get("lab").unwrap().unwrap().lease;
     assert_eq!(lease.unwrap().session, "one", "the next session still finds it");
     store.connection.execute_batch("DROP TRIGGER full").unwrap();
-    store.lease_meter("lab", "two", &device()).unwrap();
-    let ended = store.power_session("one").unwrap().unwrap();
+    store.meters().lease("lab", "two", &device()).unwrap();
+    let ended = store.power_sessions().get("one").unwrap().unwrap();
     assert_eq!(
         ended.reason(),
         Some("the process of this session ended in the middle")

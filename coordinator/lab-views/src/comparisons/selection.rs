@@ -56,7 +56,7 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabErr
     match kind {
         "device" => Ok(on_devices(lookup::any_devices(runs.store, &[value.to_owned()])?)),
         "label" => {
-            let known = runs.store.labels()?;
+            let known = runs.store.labels().all()?;
             Ok(on_devices(lookup::devices_of(value, &known)?.clone()))
         }
         "campaign" => of_campaign(value, runs),
@@ -101,8 +101,8 @@ fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Lab
         Some((name, variant)) => (name, Some(variant)),
         None => (value, None),
     };
-    if store.campaign(name)?.is_none() {
-        let known: Vec<String> = store.campaigns()?.into_iter().map(|row| row.name).collect();
+    if store.campaigns().get(name)?.is_none() {
+        let known: Vec<String> = store.campaigns().all()?.into_iter().map(|row| row.name).collect();
         return Err(LabError::misuse(format!(
             "unknown campaign `{name}`; known are {}",
             known.join(", ")
@@ -110,6 +110,7 @@ fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Lab
         .hint("`regatta campaign list` shows them"));
     }
     let variants: BTreeMap<u64, Option<String>> = store
+        .cells()
         .combinations(name)?
         .into_iter()
         .map(|combination| (combination.number, combination.variant))
@@ -132,12 +133,13 @@ fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, Lab
         variant.is_none() || found == variant
     };
     let cells: BTreeSet<u64> = store
-        .cells(name)?
+        .cells()
+        .of_campaign(name)?
         .iter()
         .filter(|cell| of_variant(&cell.combination))
         .map(|cell| cell.number)
         .collect();
-    let attempts = store.attempts(name)?.into_iter();
+    let attempts = store.attempts().of_campaign(name)?.into_iter();
     let ids: BTreeSet<RunId> = attempts
         .filter(|attempt| cells.contains(&attempt.cell))
         .filter_map(|attempt| attempt.run)

@@ -16,9 +16,9 @@ use regatta_lab_store::{
 
 /// Returns a campaign in one line.
 pub fn campaign_summary(row: &CampaignRow, store: &Store) -> anyhow::Result<CampaignSummary> {
-    let counts: BTreeMap<CellState, u64> = store.count_cells(&row.name)?.into_iter().collect();
+    let counts: BTreeMap<CellState, u64> = store.cells().count_by_state(&row.name)?.into_iter().collect();
     let count = |state: CellState| counts.get(&state).copied().unwrap_or(0);
-    let open = store.open_attempts()?;
+    let open = store.attempts().open()?;
     let running = open.iter().filter(|attempt| attempt.campaign == row.name).count() as u64;
     Ok(CampaignSummary {
         campaign: row.name.clone(),
@@ -53,12 +53,12 @@ pub fn campaign_status(
     store: &Store,
 ) -> anyhow::Result<CampaignStatus> {
     let now = Timestamp::now();
-    let cells = store.cells(&row.name)?;
-    let attempts = store.attempts(&row.name)?;
-    let combinations = store.combinations(&row.name)?;
+    let cells = store.cells().of_campaign(&row.name)?;
+    let attempts = store.attempts().of_campaign(&row.name)?;
+    let combinations = store.cells().combinations(&row.name)?;
     let subjects: Vec<CellSubject> = combinations.iter().map(cell_subject).collect();
     let is_served = serve.is_none();
-    let mut devices = store.devices()?;
+    let mut devices = store.devices().all()?;
     for device in &mut devices {
         device.online &= is_served;
     }
@@ -76,7 +76,7 @@ pub fn campaign_status(
     let mut documents = Vec::new();
     for device in &device_rows {
         let mut document = campaign_device(device, &attempts, &of_cell, &subjects);
-        let run = document.run.map_or(Ok(None), |run| store.run(run))?;
+        let run = document.run.map_or(Ok(None), |run| store.runs().get(run))?;
         let is_preparing = |run: &RunRow| run.state.phase == RunPhase::Preparing;
         document.waits_for = run.filter(is_preparing).and_then(|run| run.state.reason);
         documents.push(document);

@@ -15,12 +15,15 @@ use regatta_lab_store::{DeviceLabel, DeviceRow, RunRow, Store, lab_error::LabErr
 /// Returns the device with a name or id. Without one, returns the only device.
 pub fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, LabError> {
     if let Some(id) = name_or_id.and_then(|word| word.parse::<DeviceId>().ok())
-        && let Some(row) = store.device(&id)?
-        && store.member(&id)?.is_none_or(|member| member.removed.is_none())
+        && let Some(row) = store.devices().get(&id)?
+        && store
+            .members()
+            .get(&id)?
+            .is_none_or(|member| member.removed.is_none())
     {
         return Ok(row);
     }
-    let devices = store.devices()?;
+    let devices = store.devices().all()?;
     let known = || {
         let names: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
         names.into_iter().collect::<Vec<_>>().join(", ")
@@ -64,7 +67,7 @@ pub fn add(found: &mut Vec<DeviceRow>, row: DeviceRow) {
 pub fn devices(store: &Store, names: &[String]) -> Result<Vec<DeviceRow>, LabError> {
     let mut found: Vec<DeviceRow> = Vec::new();
     for name in names {
-        let named = match store.devices()? {
+        let named = match store.devices().all()? {
             all if name == ALL && !all.is_empty() => all,
             _ => vec![device(store, Some(name))?],
         };
@@ -78,7 +81,7 @@ pub fn labelled_devices(store: &Store, labels: &[String]) -> Result<Vec<DeviceRo
     if labels.is_empty() {
         return Ok(Vec::new());
     }
-    let devices = store.devices()?;
+    let devices = store.devices().all()?;
     let mut known: LabelledDevices = BTreeMap::new();
     for row in &devices {
         for label in &row.labels {
@@ -120,16 +123,17 @@ const LAST: &str = "last";
 /// Returns the run with an id, with a unique beginning or end of it, or the last one by the name `last`.
 pub fn run(store: &Store, name: &str) -> Result<RunRow, LabError> {
     if let Ok(id) = name.parse::<RunId>()
-        && let Some(row) = store.run(id)?
+        && let Some(row) = store.runs().get(id)?
     {
         return Ok(row);
     }
     if name == LAST {
         return store
-            .newest_run()?
+            .runs()
+            .newest()?
             .ok_or_else(|| LabError::misuse("there is no run yet").hint("request one with `regatta run`"));
     }
-    let mut meant = store.runs()?;
+    let mut meant = store.runs().all()?;
     meant.retain(|row| {
         let id = row.id.to_string();
         name.len() >= 4 && (id.starts_with(name) || id.ends_with(name))
@@ -171,7 +175,7 @@ pub fn runs(store: &Store, names: &[String]) -> Result<Vec<RunRow>, LabError> {
 
 /// Returns the devices with these names or ids. Removed devices are known too, because their runs are kept.
 pub fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>, LabError> {
-    let known = store.device_names()?;
+    let known = store.devices().names()?;
     let mut devices = BTreeSet::new();
     for requested in names {
         let found = known
@@ -214,7 +218,7 @@ mod tests {
                 facts_json: b"{}".to_vec(),
                 runs: Vec::new(),
             };
-            store.device_sent_hello(&hello).unwrap();
+            store.devices().record_hello(&hello).unwrap();
         }
         let unknown = any_devices(&store, &["nosuch".to_owned()]).unwrap_err();
         assert_eq!(

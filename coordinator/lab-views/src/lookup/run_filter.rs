@@ -26,7 +26,7 @@ impl RunDevices {
     /// Returns the selected devices, removed ones too, because their runs are kept. Empty when no flag is used.
     pub fn find(&self, store: &Store) -> Result<BTreeSet<DeviceId>, LabError> {
         let mut found = any_devices(store, &self.device)?;
-        let known = store.labels()?;
+        let known = store.labels().all()?;
         for label in &self.device_label {
             found.extend(devices_of(label, &known)?.iter().cloned());
         }

@@ -17,10 +17,10 @@ pub fn change_campaign(
     store: &Store,
 ) -> Result<(), OperationError> {
     let name = &row.name;
-    if store.request_campaign_state(name, state, by)? {
+    if store.campaigns().request_state(name, state, by)? {
         return Ok(());
     }
-    let row = store.campaign(name)?;
+    let row = store.campaigns().get(name)?;
     let row = row.as_ref();
     let what = match row.map(|row| (&row.ended, row.state)) {
         None => "no longer exists".to_owned(),
@@ -45,7 +45,7 @@ pub fn retry_cells(
 ) -> Result<usize, OperationError> {
     let name = &row.name;
     expect_retriable(row)?;
-    let retried = store.retry_cells(name, cause, by)?;
+    let retried = store.cells().retry(name, cause, by)?;
     if retried == 0 {
         return Err(OperationError::refused(
             format!("no cell of campaign {name} failed with the cause {cause}"),
@@ -62,7 +62,7 @@ pub fn retry_cells(
 pub fn retry_skipped_cells(row: &CampaignRow, by: &str, store: &Store) -> Result<usize, OperationError> {
     let name = &row.name;
     expect_retriable(row)?;
-    let retried = store.retry_skipped_cells(name, by)?;
+    let retried = store.cells().retry_skipped(name, by)?;
     if retried == 0 {
         return Err(OperationError::refused(
             format!("no cell of campaign {name} was skipped that could have a good run"),
@@ -85,7 +85,7 @@ pub fn move_deadline(
     store: &Store,
 ) -> Result<(), OperationError> {
     let until = until.map(|until| until.to_string());
-    if store.set_campaign_deadline(&row.name, until.as_deref(), by)? {
+    if store.campaigns().set_deadline(&row.name, until.as_deref(), by)? {
         Ok(())
     } else {
         Err(was_aborted(&row.name))

@@ -18,7 +18,7 @@ pub fn drain_device(
     }
     let name = &row.name;
     Err(OperationError::refused(
-        format!("{name} is {}", described(&store.health(&row.id)?)),
+        format!("{name} is {}", described(&store.health().get(&row.id)?)),
         format!("`regatta device resume {name}` ends the maintenance"),
     ))
 }
@@ -32,7 +32,7 @@ pub fn resume_device(row: &DeviceRow, by: &str, store: &Store) -> Result<(), Ope
         return Ok(());
     }
     let row = DeviceRow {
-        health: store.health(&row.id)?,
+        health: store.health().get(&row.id)?,
         ..row.clone()
     };
     Err(OperationError::refused(
@@ -52,6 +52,6 @@ fn change(
     by: &str,
     store: &Store,
 ) -> Result<bool, OperationError> {
-    let changed = store.all_or_nothing(|store| store.change_health(&row.id, change, by))?;
+    let changed = store.all_or_nothing(|store| store.health().change(&row.id, change, by))?;
     Ok(changed.is_some())
 }

@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     }
     expect_available_or_force(&mut requested, args.force, &store)?;
     args.waiting.expect_served(context, &workspace)?;
-    store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.request_run(draft)))?;
+    store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.runs().request(draft)))?;
     let ending = RunEnding {
         waits: !args.waiting.no_wait,
         retries: RateRetries { max: 0 },

@@ -38,7 +38,7 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
     };
     let text = regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let plan = CampaignPlan::read(&text).map_err(located)?;
-    if let Some(known) = store.campaign(&plan.name)? {
+    if let Some(known) = store.campaigns().get(&plan.name)? {
         let problem = PlanProblem::new(format!(
             "a campaign `{}` was started {} already",
             plan.name,
@@ -47,10 +47,10 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
         return Err(located(problem.hint("give the plan another name")));
     }
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let devices = store.devices()?;
+    let devices = store.devices().all()?;
     let files = RunFiles::read(workspace, store)?;
     // Campaigns make no informative sessions, so their meters have power-dev.
-    let meters = store.meters()?.into_iter();
+    let meters = store.meters().all()?.into_iter();
     let meters: Vec<String> = meters
         .filter(|meter| meter.settings.power_dev.is_some())
         .map(|meter| meter.name)

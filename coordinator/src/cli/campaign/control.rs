@@ -65,7 +65,7 @@ pub(super) fn pause(args: &NameArgs, context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
     change(&row, CampaignState::Paused, &store)?;
-    let open = store.open_attempts()?;
+    let open = store.attempts().open()?;
     let running = open.iter().filter(|attempt| attempt.campaign == row.name).count();
     print(&row, CampaignState::Paused, context, &|| {
         format!(
@@ -91,7 +91,7 @@ pub(super) fn abort(args: &AbortArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
     if row.ended.is_none() && row.state != CampaignState::Aborted {
-        let counts = store.count_cells(&row.name)?;
+        let counts = store.cells().count_by_state(&row.name)?;
         let waiting = counts.iter().find(|(state, _)| *state == CellState::Waiting);
         let question = format!(
             "Abort campaign {}? {} of its cells have not ended; it cannot be resumed.",
@@ -132,7 +132,7 @@ pub(super) fn deadline(args: &DeadlineArgs, context: &Context) -> CommandResult 
     let until = until.transpose().map_err(Failure::usage)?;
     move_deadline(&row, until, &user(), &store).map_err(unless_permitted)?;
     let until = until.map(|until| until.to_string());
-    let counts = store.count_cells(&row.name)?;
+    let counts = store.cells().count_by_state(&row.name)?;
     let skipped = counts.iter().find(|(state, _)| *state == CellState::Skipped);
     let skipped = skipped.map_or(0, |(_, count)| *count);
     let document = json!({ "campaign": row.name, "deadline": until, "skipped": skipped });

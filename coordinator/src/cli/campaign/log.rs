@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn run(args: &NameArgs, context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
     let row = campaign(&store, Some(&args.name))?;
-    let log = store.campaign_log(&row.name)?;
+    let log = store.campaign_log().of_campaign(&row.name)?;
     let document = json!({ "campaign": row.name, "log": log });
     context.print(&document, || tables::campaign_log(&row.name, &log))?;
     Ok(exit::OK)

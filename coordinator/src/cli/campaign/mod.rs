@@ -73,7 +73,7 @@ fn serve_command(context: &Context, workspace: &Workspace) -> Option<String> {
 
 /// Returns the campaign that a user names. Without a name, returns the only one that has not ended, or the one that was started last.
 fn campaign(store: &Store, name: Option<&str>) -> Result<CampaignRow, Failure> {
-    let campaigns = store.campaigns()?;
+    let campaigns = store.campaigns().all()?;
     if campaigns.is_empty() {
         return Err(Failure::misuse("no campaign was started yet")
             .hint("`regatta campaign plan FILE` shows what a plan would run"));

@@ -32,7 +32,7 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
 
 /// Returns the document of a plan's runs.
 fn plan_document(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDocument, Failure> {
-    let names = store.device_names()?;
+    let names = store.devices().names()?;
     let expanded = &checked.expanded;
     let mut combinations = Vec::new();
     for (index, combination) in expanded.combinations.iter().enumerate() {

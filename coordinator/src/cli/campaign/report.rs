@@ -122,21 +122,21 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn read(row: &'a CampaignRow, store: &Store) -> Result<Self, Failure> {
-        let mut cells = store.cells(&row.name)?;
+        let mut cells = store.cells().of_campaign(&row.name)?;
         cells.sort_by_key(|cell| cell.number);
         let mut attempts: BTreeMap<u64, Vec<_>> = BTreeMap::new();
-        for attempt in store.attempts(&row.name)? {
-            let run = attempt.run.map_or(Ok(None), |run| store.run(run))?;
+        for attempt in store.attempts().of_campaign(&row.name)? {
+            let run = attempt.run.map_or(Ok(None), |run| store.runs().get(run))?;
             attempts.entry(attempt.cell).or_default().push((attempt, run));
         }
-        let combinations = store.combinations(&row.name)?;
+        let combinations = store.cells().combinations(&row.name)?;
         Ok(Self {
             row,
             summary: campaign_summary(row, store)?,
             subjects: combinations.iter().map(cell_subject).collect(),
             cells,
             attempts,
-            names: store.device_names()?,
+            names: store.devices().names()?,
         })
     }
 

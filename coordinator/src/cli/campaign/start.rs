@@ -30,7 +30,7 @@ pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let checked = check(&args.plan, &workspace, &store)?;
     let (plan, expanded) = (&checked.plan, &checked.expanded);
-    let is_new = store.add_campaign(&NewCampaign {
+    let is_new = store.campaigns().add(&NewCampaign {
         row: &expanded.campaign,
         plan: &plan.text,
         combinations: &expanded.combinations,

@@ -46,7 +46,8 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> CommandResult {
 pub(super) fn list(context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
     let summaries: Result<Vec<_>, Failure> = store
-        .campaigns()?
+        .campaigns()
+        .all()?
         .iter()
         .map(|row| Ok(campaign_summary(row, &store)?))
         .collect();

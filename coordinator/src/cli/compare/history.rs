@@ -27,7 +27,7 @@ pub(in crate::cli) struct HistoryArgs {
 pub(in crate::cli) fn run(args: HistoryArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let all = Runs {
-        rows: store.runs()?,
+        rows: store.runs().all()?,
         workspace: &workspace,
         store: &store,
     };

@@ -96,7 +96,7 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
         },
     };
     let all = Runs {
-        rows: store.runs()?,
+        rows: store.runs().all()?,
         workspace: &workspace,
         store: &store,
     };

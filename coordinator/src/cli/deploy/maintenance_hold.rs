@@ -15,13 +15,15 @@ const DISPATCH_TIME: Duration = Duration::from_secs(1);
 
 /// Puts a device into maintenance. Returns whether [`end`] must end it: not if an operator had put it there.
 pub(super) fn begin(device: &DeviceId, store: &Store) -> Result<bool> {
-    let maintenance = store.health(device)?.maintenance;
+    let maintenance = store.health().get(device)?.maintenance;
     if let Some(maintenance) = maintenance {
         // A command that was killed has left it.
         return Ok(maintenance.note.as_deref() == Some(NOTE));
     }
     store.all_or_nothing(|store| {
-        store.change_health(device, HealthChange::Drained(Some(NOTE)), COORDINATOR)
+        store
+            .health()
+            .change(device, HealthChange::Drained(Some(NOTE)), COORDINATOR)
     })?;
     thread::sleep(DISPATCH_TIME);
     Ok(true)
@@ -30,7 +32,7 @@ pub(super) fn begin(device: &DeviceId, store: &Store) -> Result<bool> {
 /// Ends the maintenance.
 pub(super) fn end(device: &DeviceId, store: &Store) -> Result<()> {
     store
-        .all_or_nothing(|store| store.change_health(device, HealthChange::Resumed, COORDINATOR))
+        .all_or_nothing(|store| store.health().change(device, HealthChange::Resumed, COORDINATOR))
         .map(drop)
 }
 
@@ -45,13 +47,13 @@ mod tests {
         let store = Store::open(Path::new(":memory:")).unwrap();
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
         assert!(begin(&device, &store).unwrap());
-        assert!(!store.can_take_runs(&device).unwrap());
+        assert!(!store.health().can_take_runs(&device).unwrap());
         assert!(begin(&device, &store).unwrap(), "of a command that was killed");
         end(&device, &store).unwrap();
-        assert!(store.can_take_runs(&device).unwrap());
+        assert!(store.health().can_take_runs(&device).unwrap());
         let drained = HealthChange::Drained(Some("fan"));
-        store.change_health(&device, drained, "operator").unwrap();
+        store.health().change(&device, drained, "operator").unwrap();
         assert!(!begin(&device, &store).unwrap());
-        assert!(!store.can_take_runs(&device).unwrap());
+        assert!(!store.health().can_take_runs(&device).unwrap());
     }
 }

@@ -312,7 +312,8 @@ fn one(
     let outcome = deployment.run(&mut |again| prompt.secret(&Question::Sudo(&task.access), again))?;
     if let Some(device) = outcome.device.as_deref().and_then(|device| device.parse().ok()) {
         store
-            .keep_login(&device, &task.login)
+            .devices()
+            .set_login(&device, &task.login)
             .map_err(DeployError::from)?;
     }
     Ok(outcome)

@@ -147,7 +147,7 @@ impl Rollout<'_> {
                 (false, outcome::COMPLETE) => outcome::INCOMPLETE,
                 (false, other) => other,
             };
-            self.store().set_rollout_outcome(rollout, Some(outcome))?;
+            self.store().rollouts().set_outcome(rollout, Some(outcome))?;
         }
         Ok(results)
     }
@@ -184,7 +184,7 @@ impl Rollout<'_> {
         let Some(rollout) = self.number else {
             return work(job.task);
         };
-        let begun = self.store().begin_rollout_attempt(rollout, job.device);
+        let begun = self.store().rollouts().begin_attempt(rollout, job.device);
         begun.map_err(DeployError::from)?;
         let result = self.upgrade_unless_busy(job, work);
         if let Err(error) = &result {
@@ -216,11 +216,12 @@ impl Rollout<'_> {
         if self.options.force {
             return Ok(false);
         }
-        let row = self.store().device(device).map_err(DeployError::from)?;
+        let row = self.store().devices().get(device).map_err(DeployError::from)?;
         let has_run = row.is_some_and(|row| row.activity() == DeviceActivity::Busy);
         Ok(has_run
             || self
                 .store()
+                .meters()
                 .leased_device(device)
                 .map_err(DeployError::from)?
                 .is_some())
@@ -231,7 +232,7 @@ impl Rollout<'_> {
             return Ok(());
         };
         let end = RolloutEnd::Failed(error.cause(), &sentence(error));
-        let ended = self.store().end_rollout_attempt(rollout, job.device, end);
+        let ended = self.store().rollouts().end_attempt(rollout, job.device, end);
         Ok(ended.map_err(DeployError::from)?)
     }
 
@@ -257,7 +258,7 @@ impl Rollout<'_> {
             .zip(results.iter_mut())
             .filter(|(_, result)| is_good(result))
         {
-            match self.store().device(job.device)? {
+            match self.store().devices().get(job.device)? {
                 Some(row) if row.online && !row.duplicated => present.push(row),
                 row => {
                     let state = row.map_or("unknown", |row| row.activity().as_str());
@@ -284,7 +285,8 @@ impl Rollout<'_> {
                 None => {
                     let agent = outcome.agent.as_deref().unwrap_or_default();
                     self.store()
-                        .end_rollout_attempt(rollout, job.device, RolloutEnd::Good(agent))?;
+                        .rollouts()
+                        .end_attempt(rollout, job.device, RolloutEnd::Good(agent))?;
                 }
                 Some(error) => {
                     self.fail(job, &error)

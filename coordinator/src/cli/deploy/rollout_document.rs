@@ -30,9 +30,9 @@ struct Device {
 
 /// Shows the newest upgrade.
 pub(super) fn show(context: &Context, workspace: &Workspace, store: &Store) -> CommandResult {
-    let newest = store.newest_rollout()?;
+    let newest = store.rollouts().newest()?;
     let newest = newest.ok_or_else(|| Failure::misuse("no device was upgraded from this workspace"))?;
-    let rows = store.rollout_devices(newest.number)?;
+    let rows = store.rollouts().devices(newest.number)?;
     let is_under_way = newest.outcome.is_none() && workspace.is_upgrading();
     let document = Document {
         begun: newest.begun,
@@ -45,7 +45,7 @@ pub(super) fn show(context: &Context, workspace: &Workspace, store: &Store) -> C
         devices: rows
             .into_iter()
             .map(|row| {
-                let name = store.device(&row.device)?.map(|device| device.name);
+                let name = store.devices().get(&row.device)?.map(|device| device.name);
                 Ok(Device {
                     name: name.unwrap_or_else(|| row.device.to_string()),
                     wave: row.wave,

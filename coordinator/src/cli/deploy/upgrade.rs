@@ -158,7 +158,7 @@ fn requested(args: &UpgradeArgs, store: &Store) -> Result<Upgrade, Failure> {
 /// Returns the remainder of the newest upgrade.
 fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
     let nothing = || Failure::misuse("no upgrade has devices that are left");
-    let newest = store.newest_rollout()?.ok_or_else(nothing)?;
+    let newest = store.rollouts().newest()?.ok_or_else(nothing)?;
     if newest.outcome.as_deref() == Some(outcome::COMPLETE) {
         return Err(nothing());
     }
@@ -170,12 +170,12 @@ fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
     }
     let options = serde_json::from_str(&newest.options)?;
     let mut devices = Vec::new();
-    for device in store.rollout_devices(newest.number)? {
+    for device in store.rollouts().devices(newest.number)? {
         if device.attempts.last().is_some_and(|attempt| attempt.is_good()) {
             continue;
         }
         // Removed devices are left out.
-        if let Some(row) = store.device(&device.device)? {
+        if let Some(row) = store.devices().get(&device.device)? {
             devices.push((row, device.wave));
         }
     }
@@ -192,7 +192,7 @@ fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
 /// Stores an upgrade that begins, or that one goes on. Returns its number.
 fn record(upgrade: &Upgrade, packages: &[Package], store: &Store) -> Result<u64, Failure> {
     if let Some(continued) = &upgrade.continued {
-        store.set_rollout_outcome(continued.number, None)?;
+        store.rollouts().set_outcome(continued.number, None)?;
         return Ok(continued.number);
     }
     let devices: Vec<_> = upgrade
@@ -201,7 +201,7 @@ fn record(upgrade: &Upgrade, packages: &[Package], store: &Store) -> Result<u64,
         .map(|(device, wave)| (device.id.clone(), *wave))
         .collect();
     let options = serde_json::to_string(&upgrade.options)?;
-    Ok(store.add_rollout(&hashes(packages), &options, &devices)?)
+    Ok(store.rollouts().add(&hashes(packages), &options, &devices)?)
 }
 
 fn hashes(packages: &[Package]) -> Vec<String> {
@@ -224,7 +224,7 @@ fn locked(error: &LockError) -> Failure {
 fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
     let mut busy = Vec::new();
     for device in devices {
-        if device.activity() == DeviceActivity::Busy || store.leased_device(&device.id)?.is_some() {
+        if device.activity() == DeviceActivity::Busy || store.meters().leased_device(&device.id)?.is_some() {
             busy.push(device.name.as_str());
         }
     }
@@ -242,7 +242,7 @@ fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
 
 /// Returns the board with the login of its newest deployment.
 fn host(device: &DeviceRow, store: &Store) -> Result<Host, Failure> {
-    let login = store.login(&device.id)?.ok_or_else(|| {
+    let login = store.devices().login(&device.id)?.ok_or_else(|| {
         Failure::misuse(format!("{} was not deployed over SSH from here", device.name)).hint(format!(
             "deploy it once: `regatta device deploy {} USER@HOST`",
             device.name

@@ -69,7 +69,7 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
         return Err(Failure::could_not(format!("{place} on {login} has no {name}"))
             .hint("the session was not complete there; make another one"));
     }
-    let beside = store.runs_beside_session(&row.id)?;
+    let beside = store.runs().beside_session(&row.id)?;
     if let Some(run) = beside.iter().find(|run| !record.repeated.contains(run)) {
         return Err(Failure::could_not(format!(
             "run {run} was on the device at the same time as session {}, so the meter measured both",
@@ -78,7 +78,11 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
         .hint("make another session while nothing else uses the device"));
     }
     let verdict = judge(&record.meter.settings, rules, &files)?;
-    let testing = row.testing.map(|run| store.run(run)).transpose()?.flatten();
+    let testing = row
+        .testing
+        .map(|run| store.runs().get(run))
+        .transpose()?
+        .flatten();
     let rails = testing.as_ref().and_then(RailsPower::of);
     let record = record_late_transfer(record, &directory, verdict, rails.as_ref())?;
     let end = PowerSessionEnd {
@@ -87,7 +91,7 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
         mean_watts: record.energy.map(|energy| energy.watts),
         ..PowerSessionEnd::default()
     };
-    store.power_session_is_fetched(&row.id, &end)?;
+    store.power_sessions().record_fetched(&row.id, &end)?;
     remove(&link, &row.id, &place);
     context.print(&record, || tables::power_session(&record))?;
     Ok(if record.passes() { exit::OK } else { exit::NO })

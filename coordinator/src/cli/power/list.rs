@@ -9,7 +9,7 @@ use regatta_lab_views::documents;
 
 pub(super) fn list(context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
-    let rows = store.power_sessions()?;
+    let rows = store.power_sessions().all()?;
     context.print(&documents::power_sessions(&rows), || {
         tables::power_sessions(&rows)
     })?;

@@ -98,7 +98,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
             Failure::could_not(format!("no coordinator serves {root}")).hint("start `regatta serve` there")
         );
     }
-    if let Some(device) = store.device(device)? {
+    if let Some(device) = store.devices().get(device)? {
         expect_available(&device)?;
     }
     let runtime = runtime()?;
@@ -216,9 +216,9 @@ impl RunArgs {
 /// The meter that the user names, or the only one.
 fn the_meter(name: Option<&str>, store: &Store) -> Result<MeterRow, Failure> {
     if let Some(name) = name {
-        return store.meter(name)?.ok_or_else(|| unknown(name));
+        return store.meters().get(name)?.ok_or_else(|| unknown(name));
     }
-    let mut meters = store.meters()?;
+    let mut meters = store.meters().all()?;
     match (meters.pop(), meters.is_empty()) {
         (Some(meter), true) => Ok(meter),
         (None, _) => Err(Failure::misuse("the lab has no meter").hint("`regatta meter add` adds one")),

@@ -36,8 +36,8 @@ pub(super) fn show(args: &ShowArgs, context: &Context) -> CommandResult {
 /// The session with an id, or the last one.
 pub(super) fn session(store: &Store, name: &str) -> Result<PowerSessionRow, Failure> {
     let found = match name {
-        LAST => store.power_sessions()?.into_iter().next(),
-        id => store.power_session(id)?,
+        LAST => store.power_sessions().all()?.into_iter().next(),
+        id => store.power_sessions().get(id)?,
     };
     found.ok_or_else(|| {
         Failure::misuse(format!("unknown power session `{name}`"))

@@ -114,7 +114,8 @@ pub(super) fn enroll(
     store: &Store,
 ) -> Result<(), Failure> {
     let member = store
-        .members()?
+        .members()
+        .all()?
         .into_iter()
         .find(|member| member.name == DEVICE && member.removed.is_none());
     if let Some(member) = member {
@@ -122,7 +123,9 @@ pub(super) fn enroll(
             return Ok(());
         }
         // The device's directory was deleted, so that device cannot return.
-        store.remove_member(&member.device, &member.name, &member.public_key)?;
+        store
+            .members()
+            .remove(&member.device, &member.name, &member.public_key)?;
     }
     let config = workspace.config();
     let authority = Keys::load(&workspace.keys())?.authority().fingerprint();

@@ -95,8 +95,10 @@ pub(super) struct Session<'a> {
 impl Session<'_> {
     fn with_agent(&self, binary: &std::path::Path, catalogue: &Catalogue) -> CommandResult {
         let store = Store::open(&self.workspace.database())?;
-        for left_over in store.open_runs()? {
-            store.request_abort(left_over.id, "an earlier quickstart was interrupted")?;
+        for left_over in store.runs().open()? {
+            store
+                .runs()
+                .request_abort(left_over.id, "an earlier quickstart was interrupted")?;
         }
         agent::enroll(binary, self.place, self.workspace, &store)?;
         let mut agent = Agent::start(binary, self.place)?;
@@ -172,7 +174,8 @@ impl Session<'_> {
     fn wait_for_hello(&self, store: &Store, agent: &mut Agent) -> Result<(), Failure> {
         let begun = Instant::now();
         while !store
-            .devices()?
+            .devices()
+            .all()?
             .iter()
             .any(|device| device.name == DEVICE && device.online)
         {
@@ -191,13 +194,13 @@ impl Session<'_> {
         agent: &mut Agent,
         drafts: &[RunDraft],
     ) -> Result<Vec<RunRow>, Failure> {
-        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.request_run(draft)))?;
+        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
         let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
         let mut view = View::new(self.options.lively, ids.len());
         loop {
             let rows = cli::rows(store, &ids)?;
             for row in &rows {
-                view.show(row, store.committed_bytes(row.id)?, None);
+                view.show(row, store.streams().committed_bytes(row.id)?, None);
             }
             if rows.iter().all(RunRow::is_over) {
                 view.leave();

@@ -14,7 +14,7 @@ use regatta_lab_store::{RunDraft, Store};
 
 /// Prints the drafts. Their ids are not used later.
 pub(in crate::cli) fn show(drafts: &[RunDraft], context: &Context, store: &Store) -> CommandResult {
-    let names = store.device_names()?;
+    let names = store.devices().names()?;
     let specs: Vec<_> = drafts.iter().map(|draft| &draft.spec).collect();
     context.print(&json!({ "dry_run": true, "specs": specs }), || {
         let runs = if drafts.len() == 1 { "run" } else { "runs" };

@@ -48,7 +48,7 @@ pub(super) fn abort(
     let mut aborted = Vec::new();
     let mut ended = Vec::new();
     for row in &rows {
-        if store.request_abort(row.id, "aborted by the user")? {
+        if store.runs().request_abort(row.id, "aborted by the user")? {
             aborted.push(row.id);
         } else {
             ended.push(row.id);
@@ -101,7 +101,10 @@ pub(super) fn give_up(
     confirm(&question, args.yes)?;
     let mut abandoned: Vec<&RunRow> = Vec::new();
     for (row, loss) in rows.iter().zip(&losses) {
-        if store.give_up_run(row.id, &format!("given up by the user: {loss}"))? {
+        if store
+            .runs()
+            .give_up(row.id, &format!("given up by the user: {loss}"))?
+        {
             abandoned.push(row);
         }
     }
@@ -147,7 +150,10 @@ fn note_of_abort(
 ) -> Result<String, Failure> {
     let now = Timestamp::now();
     let device = run_text::device(row);
-    let why = match (store.service()?.broker_lost, store.device(&row.device)?) {
+    let why = match (
+        store.service().state()?.broker_lost,
+        store.devices().get(&row.device)?,
+    ) {
         _ if !workspace.is_served() => "no coordinator serves this workspace".to_owned(),
         (Some(since), _) => format!("the coordinator lost the broker {}", wording::ago(&since, now)),
         (None, Some(known)) if known.online && is_forced => {
@@ -203,7 +209,7 @@ fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failur
                 .hint(instead(row, context)),
         );
     }
-    let streams = store.streams(row.id)?;
+    let streams = store.streams().of_run(row.id)?;
     let missing: Vec<String> = streams
         .iter()
         .filter(|stream| stream.listed && !stream.whole)

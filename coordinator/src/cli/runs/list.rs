@@ -77,7 +77,7 @@ pub(super) fn run(
             workspace.runs().display()
         ));
     }
-    let all = store.runs()?;
+    let all = store.runs().all()?;
     let is_filtered = args.filter.selection(workspace, store, &all)?;
     let has_verdict =
         |row: &RunRow| args.verdict.is_empty() || args.verdict.iter().any(|verdict| verdict.is_of(row));

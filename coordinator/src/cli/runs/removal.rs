@@ -126,7 +126,7 @@ pub(super) fn prune(
         })
         .transpose()?;
     let devices: BTreeSet<DeviceId> = args.devices.find(store)?;
-    let mut rows = store.runs()?;
+    let mut rows = store.runs().all()?;
     rows.reverse();
     rows.retain(|row| {
         let created = || row.draft.spec.created.parse::<Timestamp>();
@@ -143,7 +143,7 @@ impl Selection {
         let named: BTreeSet<RunId> = runs.iter().map(|row| row.id).collect();
         let mut kept = BTreeMap::new();
         for row in &runs {
-            let trees = store.trees_with(row.id)?;
+            let trees = store.staged_runs().trees_with(row.id)?;
             let staged = trees.iter().find(|tree| tree.exists());
             let reason = staged.map(|tree| format!("it is staged in {}", tree.display()));
             if let Some(reason) = reason.or_else(|| kept_by_device(row)) {
@@ -153,14 +153,14 @@ impl Selection {
         // A run is needed by audits that are not removed, including those just kept, and by complete power sessions.
         let mut needed = BTreeMap::new();
         let stays = |row: &&RunRow| !named.contains(&row.id) || kept.contains_key(&row.id);
-        for row in store.runs()?.iter().filter(stays) {
+        for row in store.runs().all()?.iter().filter(stays) {
             if let Some(of) = &row.draft.spec.audit {
                 for run in std::iter::once(of.performance).chain(of.accuracy) {
                     needed.insert(run, format!("audit {} ({}) refers to it", of.test, row.id));
                 }
             }
         }
-        let sessions = store.power_sessions()?.into_iter();
+        let sessions = store.power_sessions().all()?.into_iter();
         for session in sessions.filter(|session| session.verdict.is_some()) {
             for run in session.ranging.into_iter().chain(session.testing) {
                 needed.insert(run, format!("power session {} refers to it", session.id));

@@ -37,7 +37,7 @@ pub(super) fn show(
     if args.watch && !row.is_over() {
         row = until_over(row, context, workspace, store)?;
     }
-    let streams = store.streams(row.id)?;
+    let streams = store.streams().of_run(row.id)?;
     let directory = workspace.run(row.id);
     let document = shown_run(&row, &streams, &directory);
     context.print(&document, || tables::run(&row, &streams, &directory))?;
@@ -71,7 +71,7 @@ fn until_over(
         }
         screen.draw(&tables::run(
             &row,
-            &store.streams(row.id)?,
+            &store.streams().of_run(row.id)?,
             &workspace.run(row.id),
         ));
         if !workspace.is_served() {

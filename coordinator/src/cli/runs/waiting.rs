@@ -37,7 +37,7 @@ pub(super) fn watch(
     store: &Store,
 ) -> CommandResult {
     let rows = if args.runs.is_empty() {
-        store.open_runs()?
+        store.runs().open()?
     } else {
         lookup::runs(store, &args.runs)?
     };

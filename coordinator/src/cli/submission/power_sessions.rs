@@ -32,7 +32,7 @@ fn directory(word: &str, workspace: Option<&Workspace>, context: &Context) -> Re
         };
     }
     let session = match workspace {
-        Some(_) => context.open_store()?.1.power_session(word)?,
+        Some(_) => context.open_store()?.1.power_sessions().get(word)?,
         None => None,
     };
     match (session, workspace) {

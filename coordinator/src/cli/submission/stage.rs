@@ -130,9 +130,9 @@ fn offered(
         return context.open().map(|_| Default::default());
     };
     let (_, store) = context.open_store()?;
-    let keys = store.public_keys()?;
+    let keys = store.devices().public_keys()?;
     if args.runs.is_empty() {
-        let rows = store.runs()?.into_iter();
+        let rows = store.runs().all()?.into_iter();
         let devices = args.devices.find(&store)?;
         let of_devices = rows.filter(|row| devices.is_empty() || devices.contains(&row.device));
         let of_round = of_devices.filter(|row| runs::is_offered_for_staging(row, &round.name));

@@ -42,14 +42,17 @@ impl RunTimes {
         self.least.retain(|id, _| shown.iter().any(|run| run.id == *id));
         for run in shown.iter().filter(|run| run.phase == RunPhase::Running) {
             if let Entry::Vacant(unknown) = self.least.entry(run.id) {
-                let least = store.run(run.id)?.and_then(|row| least_seconds(&row.draft.spec));
+                let least = store
+                    .runs()
+                    .get(run.id)?
+                    .and_then(|row| least_seconds(&row.draft.spec));
                 unknown.insert(least);
             }
         }
         let selected = view.selected().and_then(|device| device.run.as_ref());
         let preparing = selected.filter(|run| run.phase == RunPhase::Preparing);
         self.waits_for = match preparing {
-            Some(run) => store.run(run.id)?.and_then(|row| row.state.reason),
+            Some(run) => store.runs().get(run.id)?.and_then(|row| row.state.reason),
             None => None,
         };
         Ok(())

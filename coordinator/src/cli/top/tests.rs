@@ -35,8 +35,8 @@ fn add_device(store: &Store, number: u8, name: &str, readings: BoardReadings) ->
                 .to_vec(),
         runs: Vec::new(),
     };
-    store.device_sent_hello(&hello).unwrap();
-    store.device_measured(&hello.device, readings).unwrap();
+    store.devices().record_hello(&hello).unwrap();
+    store.devices().record_readings(&hello.device, readings).unwrap();
     hello.device
 }
 
@@ -50,30 +50,28 @@ fn store() -> Store {
     let busy = add_device(&store, 1, "boat-1", readings(61_234, 18_400));
     for sent in [true, false, false] {
         let draft = example_draft(busy.clone());
-        store.add_run(&draft).unwrap();
+        store.runs().add(&draft).unwrap();
         if sent {
             let state = RunState {
                 phase: RunPhase::Running,
                 reason: None,
                 revision: 1,
             };
-            store.fix_spec(draft.spec.run, "00").unwrap();
-            store
-                .device_reported_state(&busy, draft.spec.run, &state)
-                .unwrap();
+            store.runs().fix_spec(draft.spec.run, "00").unwrap();
+            store.runs().record_state(&busy, draft.spec.run, &state).unwrap();
         }
     }
     add_device(&store, 2, "boat-2", BoardReadings::default());
     let hot = add_device(&store, 3, "boat-10", readings(99_000, 25_000));
     let drained = HealthChange::Drained(Some("fan"));
-    store.change_health(&hot, drained, "ann").unwrap();
+    store.health().change(&hot, drained, "ann").unwrap();
     let hostile = add_device(
         &store,
         4,
         "\u{1b}[2J\u{202e}boat\n\u{7}日本語日本語日本語",
         readings(20_000, 0),
     );
-    store.device_left(&hostile).unwrap();
+    store.devices().mark_offline(&hostile).unwrap();
     store
 }
 

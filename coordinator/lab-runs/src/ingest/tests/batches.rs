@@ -50,7 +50,7 @@ impl Bench {
 
     fn phase(&self, run: RunId) -> RunPhase {
         let store = Store::open(&self.workspace.database()).unwrap();
-        store.run(run).unwrap().unwrap().state.phase
+        store.runs().get(run).unwrap().unwrap().state.phase
     }
 
     /// Returns the streams that were acknowledged as equal, each as often as it was.
@@ -98,8 +98,8 @@ fn a_state_that_cannot_be_stored_delays_no_other_message() {
         let others = [(); 2].map(|()| {
             let draft = example_draft(bench.device.clone());
             let store = Store::open(&bench.workspace.database()).unwrap();
-            store.add_run(&draft).unwrap();
-            store.fix_spec(draft.spec.run, "00").unwrap();
+            store.runs().add(&draft).unwrap();
+            store.runs().fix_spec(draft.spec.run, "00").unwrap();
             draft.spec.run
         });
         bench.refuse("runs", &format!("NEW.id = '{}'", bench.run), effect);
@@ -122,7 +122,7 @@ fn a_state_that_cannot_be_stored_delays_no_other_message() {
 #[test]
 fn a_full_database_acknowledges_what_it_stored_and_takes_the_rest_later() {
     let mut bench = Bench::new();
-    bench.ingest.store.is_full(true);
+    bench.ingest.store.set_full(true);
     // Rows of so many streams need new pages.
     let all: Vec<String> = (0..60).map(|number| format!("s{number}")).collect();
     let deliver = |bench: &mut Bench, streams: &[String]| {
@@ -141,9 +141,9 @@ fn a_full_database_acknowledges_what_it_stored_and_takes_the_rest_later() {
     assert!(stored.len() < all.len(), "the database was not full");
     assert!(bench.ingest.rejects().count(RejectKind::Storage) > 0);
     // The coordinator ends, and the disk has space again.
-    bench.ingest.store.is_full(false);
+    bench.ingest.store.set_full(false);
     bench.restart();
-    let rows = bench.ingest.store.streams(bench.run).unwrap();
+    let rows = bench.ingest.store.streams().of_run(bench.run).unwrap();
     for stream in &stored {
         let row = rows.iter().find(|row| row.name == *stream);
         assert!(

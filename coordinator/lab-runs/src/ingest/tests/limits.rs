@@ -88,7 +88,7 @@ fn states_list_no_more_streams_than_a_run_may_have() {
         bench.take([report]);
     }
     let store = Store::open(&bench.workspace.database()).unwrap();
-    assert_eq!(store.streams(bench.run).unwrap().len(), 60);
+    assert_eq!(store.streams().of_run(bench.run).unwrap().len(), 60);
     assert_eq!(bench.ingest.rejects().count(RejectKind::TooManyStreams), 5);
 }
 

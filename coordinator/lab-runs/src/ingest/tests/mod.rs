@@ -65,8 +65,8 @@ impl Bench {
         let device = DeviceId::of_public_key(key.public_key().as_ref().try_into().unwrap());
         let store = Store::open(&workspace.database()).unwrap();
         let draft = example_draft(device.clone());
-        store.add_run(&draft).unwrap();
-        store.fix_spec(draft.spec.run, "00").unwrap();
+        store.runs().add(&draft).unwrap();
+        store.runs().fix_spec(draft.spec.run, "00").unwrap();
         fs::create_dir_all(workspace.run(draft.spec.run).path()).unwrap();
         let acks = RecordingPublisher::default();
         let ingest = open_ingest(&workspace, &acks);

@@ -223,7 +223,7 @@ impl Lab {
 
     fn check_acknowledged(&self) {
         let dir = self.bench.workspace.run(self.bench.run);
-        let rows = self.bench.ingest.store.streams(self.bench.run).unwrap();
+        let rows = self.bench.ingest.store.streams().of_run(self.bench.run).unwrap();
         for (stream, known) in self.known.iter().enumerate() {
             let content = &self.contents[stream];
             let stream = name(STREAMS[stream]);

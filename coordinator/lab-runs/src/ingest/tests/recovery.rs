@@ -56,11 +56,12 @@ fn data_of_a_removed_run_is_not_acknowledged() {
     let first = bench.chunk("log", 0, b"abc");
     assert_eq!(bench.take([first]), ack(3, None));
     let store = Store::open(&bench.workspace.database()).unwrap();
-    assert!(store.give_up_run(bench.run, "given up").unwrap());
-    let run = store.run(bench.run).unwrap().unwrap();
+    assert!(store.runs().give_up(bench.run, "given up").unwrap());
+    let run = store.runs().get(bench.run).unwrap().unwrap();
     let record = example_record(&run, &run.state);
     store
-        .record_unchanged_run(&run, &record, &RunOutcome::default())
+        .runs()
+        .record_unchanged(&run, &record, &RunOutcome::default())
         .unwrap();
     // The device confirms that it executes no more, so the run may be removed. Its stream is still open here.
     let state = RunState {
@@ -69,9 +70,10 @@ fn data_of_a_removed_run_is_not_acknowledged() {
         revision: 9,
     };
     store
-        .device_reported_state(&bench.device, bench.run, &state)
+        .runs()
+        .record_state(&bench.device, bench.run, &state)
         .unwrap();
-    assert_eq!(store.remove_run(bench.run).unwrap(), RunRemoval::HereOnly);
+    assert_eq!(store.runs().remove(bench.run).unwrap(), RunRemoval::HereOnly);
     fs::remove_dir_all(bench.workspace.run(bench.run).path()).unwrap();
     let before = bench.acks.0.lock().unwrap().len();
     let rest = bench.chunk("log", 3, b"def");

@@ -27,7 +27,7 @@ fn a_late_state_does_not_turn_a_run_back() {
     bench.take([draining, running]);
     let store = Store::open(&bench.workspace.database()).unwrap();
     assert_eq!(
-        store.run(bench.run).unwrap().unwrap().state.phase,
+        store.runs().get(bench.run).unwrap().unwrap().state.phase,
         RunPhase::Draining
     );
 }
@@ -47,7 +47,7 @@ fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
     };
     let phase = |bench: &Bench| {
         let store = Store::open(&bench.workspace.database()).unwrap();
-        store.run(bench.run).unwrap().unwrap().state.phase
+        store.runs().get(bench.run).unwrap().unwrap().state.phase
     };
     let disk = rusqlite::Connection::open(bench.workspace.database()).unwrap();
     disk.execute_batch(

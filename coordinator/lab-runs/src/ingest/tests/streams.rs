@@ -173,7 +173,7 @@ fn streams_that_the_device_does_not_list_are_dropped() {
     bench.take([forged]);
     assert_eq!(bench.ingest.rejects().count(RejectKind::Unlisted), 1);
     let store = Store::open(&bench.workspace.database()).unwrap();
-    assert_eq!(store.streams(run).unwrap().len(), 1);
+    assert_eq!(store.streams().of_run(run).unwrap().len(), 1);
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! Removed runs, which their devices must forget too.
+
+use std::collections::BTreeSet;
+
+use regatta_types::{DeviceId, RunId};
+
+use super::{Result, Store, values};
+
+/// A removed run that its device may still hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedRun {
+    /// The run.
+    pub run: RunId,
+    /// Its device.
+    pub device: DeviceId,
+    /// Whether every file was here with a valid signature. Otherwise the coordinator knew of no file, and a device that has some keeps them.
+    pub is_released: bool,
+}
+
+/// The removed runs that devices may still hold.
+#[derive(Debug)]
+pub struct RemovedRuns<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl RemovedRuns<'_> {
+    /// Returns removed runs whose device has not been sent `Forget`. The device is online and not in a timed window.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn unsent(&self) -> Result<Vec<RemovedRun>> {
+        let mut statement = self.store.connection.prepare_cached(
+            "SELECT removed_runs.run AS run, devices.id AS device, release FROM removed_runs
+                 JOIN devices ON devices.id = removed_runs.device
+             WHERE sent = 0 AND online = 1 AND running IS NULL",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(RemovedRun {
+                run: values::parsed(row, "run")?,
+                device: values::parsed(row, "device")?,
+                is_released: row.get("release")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Stores that a device was sent `Forget` for a removed run.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn mark_sent(&self, id: RunId) -> Result<()> {
+        self.store
+            .connection
+            .prepare_cached("UPDATE removed_runs SET sent = 1 WHERE run = ?1")?
+            .execute([id.to_string()])?;
+        Ok(())
+    }
+
+    /// Compares a device's removed runs with the runs that it holds. A run that it still has is forgotten again. One that it does
+    /// not have is no longer remembered if the inventory `is_settled`; otherwise another agent with the same identity may have
+    /// it. Returns the removed runs that the device still holds.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn reconcile(
+        &self,
+        device: &DeviceId,
+        holds: impl Fn(RunId) -> bool,
+        is_settled: bool,
+    ) -> Result<BTreeSet<RunId>> {
+        let mut statement = self
+            .store
+            .connection
+            .prepare_cached("SELECT run FROM removed_runs WHERE device = ?1")?;
+        let rows = statement.query_map([device.as_str()], |row| values::parsed(row, "run"))?;
+        let removed: Vec<RunId> = rows.collect::<rusqlite::Result<_>>()?;
+        let (held, gone): (BTreeSet<RunId>, BTreeSet<RunId>) =
+            removed.into_iter().partition(|run| holds(*run));
+        for run in &held {
+            self.store
+                .connection
+                .prepare_cached("UPDATE removed_runs SET sent = 0 WHERE run = ?1")?
+                .execute([run.to_string()])?;
+        }
+        for run in gone.iter().filter(|_| is_settled) {
+            self.store
+                .connection
+                .prepare_cached("DELETE FROM removed_runs WHERE run = ?1")?
+                .execute([run.to_string()])?;
+        }
+        Ok(held)
+    }
+}

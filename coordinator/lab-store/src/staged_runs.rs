@@ -1,0 +1,76 @@
+//! Which submission trees hold a run, because such a run is not removed unnoticed.
+
+use std::path::{Path, PathBuf};
+
+use regatta_types::RunId;
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{Result, Store, values};
+
+/// The runs that submission trees hold.
+#[derive(Debug)]
+pub struct StagedRuns<'a> {
+    pub(super) store: &'a Store,
+}
+
+impl StagedRuns<'_> {
+    /// Stores that a submission tree holds a run, unless the store does not know the run.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn add(&self, run: RunId, tree: &Path, staged: &str) -> Result<()> {
+        self.store.connection.execute(
+            "INSERT OR REPLACE INTO staged_runs (run, tree, staged) SELECT id, ?2, ?3 FROM runs WHERE id = ?1",
+            params![run.to_string(), tree.to_string_lossy(), staged],
+        )?;
+        Ok(())
+    }
+
+    /// Returns the submission trees that were made with runs of the store, the newest first: directory, time and number of runs. Some may
+    /// have been deleted since.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn trees(&self) -> Result<Vec<(PathBuf, String, u64)>> {
+        let mut statement = self.store.connection.prepare_cached(
+            "SELECT tree, max(staged) AS staged, count(*) AS runs FROM staged_runs GROUP BY tree ORDER BY staged DESC",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let tree: String = row.get("tree")?;
+            Ok((
+                PathBuf::from(tree),
+                row.get("staged")?,
+                values::unsigned(row, "runs")?,
+            ))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the round of the runs in a submission tree.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn round_of_tree(&self, tree: &Path) -> Result<Option<String>> {
+        let mut statement = self.store.connection.prepare_cached(
+            "SELECT json_extract(draft, '$.spec.round') FROM runs JOIN staged_runs ON run = id WHERE tree = ?1 LIMIT 1",
+        )?;
+        Ok(statement
+            .query_row([tree.to_string_lossy()], |row| row.get(0))
+            .optional()?)
+    }
+
+    /// Returns the submission trees that were made with a run. Some may have been deleted since.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn trees_with(&self, id: RunId) -> Result<Vec<PathBuf>> {
+        let mut statement = self
+            .store
+            .connection
+            .prepare_cached("SELECT tree FROM staged_runs WHERE run = ?1 ORDER BY staged")?;
+        let rows = statement.query_map([id.to_string()], |row| row.get::<_, String>(0))?;
+        Ok(rows
+            .map(|tree| tree.map(PathBuf::from))
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}
