@@ -1,5 +1,5 @@
-//! The agent's command line: words, flags and their help. Checks single words; what needs two of them, or a file, is
-//! checked by the commands.
+//! The agent's command line: words, flags and their help. Checks single words; the commands check everything that needs two of
+//! them, or a file.
 
 mod build_command;
 

@@ -99,7 +99,7 @@ impl Failure {
         self.code
     }
 
-    /// Returns the error chain as one sentence, and the hint on lines of its own.
+    /// Returns the error chain as one sentence, and the hint on separate lines.
     pub(crate) fn reason(&self) -> String {
         let mut text = self.sentence();
         if let Some(hint) = &self.hint {

@@ -1,5 +1,5 @@
-//! Everything that runs on the workstation, as a library: `main.rs` and the tests use the few public items below. Each module has a
-//! description of its own; nothing here does any work.
+//! Everything that runs on the workstation, as a library: `main.rs` and the tests use the few public items below. Each module
+//! describes itself; nothing here does any work.
 
 mod cli;
 mod daemon;

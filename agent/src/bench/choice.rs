@@ -25,7 +25,7 @@ pub(crate) struct Named<'a> {
     pub(crate) model: &'a str,
     /// A file that describes the benchmark.
     pub(crate) file: Option<&'a Path>,
-    /// Samples in the whole set, and samples to load together.
+    /// Samples in the complete set, and samples to load together.
     pub(crate) counts: Option<(usize, usize)>,
 }
 

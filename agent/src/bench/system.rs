@@ -40,7 +40,7 @@ pub(crate) fn chosen(name: &str, request: &SystemRequest<'_>) -> Result<SystemVa
     })
 }
 
-/// Returns the conf with the lines added that it lacks.
+/// Returns the conf with its missing lines added.
 ///
 /// # Errors
 /// [`Failure`] when the conf does not parse.

@@ -1,5 +1,5 @@
 //! The libraries that the agent opens at run time, and the engines of its cache, as `doctor` lists them. Opens none of them: names and
-//! documents beside the files tell what they are.
+//! documents beside the files describe them.
 
 use std::{
     io::{self, Write},

@@ -99,8 +99,8 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     shapes.collect()
 }
 
-/// Rejects a DLA build of a network of 32-bit floats. DLA computes in 16-bit floats and 8-bit integers, so the whole
-/// network would run on the GPU.
+/// Rejects a DLA build of a network of 32-bit floats. DLA computes in 16-bit floats and 8-bit integers, so the complete network
+/// would run on the GPU.
 ///
 /// # Errors
 /// When no type of DLA is allowed, and the network has none itself.

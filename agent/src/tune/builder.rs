@@ -1,4 +1,4 @@
-//! Builds the engines that trials lack, each once and in a separate process. The trial's run names the engine.
+//! Builds the engines that are missing for trials, each once and in a separate process. The trial's run names the engine.
 
 use std::{
     path::PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Build {
 }
 
 impl Builder {
-    /// Builds the engine that a run named. Returns `false` if it was built before, so the run must lack something else.
+    /// Builds the engine that a run named. Returns `false` if it was built before, so something else must be missing for the run.
     ///
     /// # Errors
     /// A description, when the build fails or failed before.

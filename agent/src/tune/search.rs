@@ -31,7 +31,7 @@ pub(super) trait Stand {
 /// The part of the search that a trial belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The first rounds, over a few choices across the whole space.
+    /// The first rounds, over a few choices across the complete space.
     Coarse,
     /// Steps from the best choice to its neighbours.
     Near,

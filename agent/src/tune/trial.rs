@@ -48,7 +48,7 @@ pub(super) struct Trials {
     pub(super) builder: Option<Builder>,
 }
 
-/// The output of a `bench` that lacks an engine: the arguments that build it.
+/// The output of a `bench` whose engine is missing: the arguments that build it.
 #[derive(Debug, Deserialize)]
 struct Missing {
     missing_engine: Vec<String>,

@@ -36,7 +36,7 @@ impl Audits {
     /// of devices.
     ///
     /// # Errors
-    /// Returns [`PlanProblem`] when the round or the benchmark has no such audit, or an audit would lack its accuracy run.
+    /// Returns [`PlanProblem`] when the round or the benchmark has no such audit, or an audit would have no accuracy run.
     pub(super) fn of(
         plan: &CampaignPlan,
         table: &CellTable,

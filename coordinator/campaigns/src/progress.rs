@@ -131,8 +131,8 @@ impl Progress {
         };
     }
 
-    /// Returns the good runs that a cell audits, the performance run first. `None` until both cells are good, and for a cell that is no
-    /// audit.
+    /// Returns the good runs that a cell audits, the performance run first. `None` until both cells are good, and for a cell that is
+    /// not an audit.
     pub(super) fn audited_runs(&self, cell: u64) -> Option<(RunId, RunId)> {
         let audited = self.cells.get(&cell)?.row.audited?;
         Some((

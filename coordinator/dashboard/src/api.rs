@@ -1,5 +1,5 @@
-//! `/api/v1`: devices, runs, campaigns and comparisons as JSON, the documents that `--format json` prints. It only reads. The table of operations makes
-//! the routes and the OpenAPI document, so that neither has what the other lacks.
+//! `/api/v1`: devices, runs, campaigns and comparisons as JSON, the documents that `--format json` prints. It only reads. The table of operations
+//! makes the routes and the OpenAPI document, so that both are complete.
 
 mod comparison;
 mod openapi;

@@ -87,7 +87,7 @@ impl<Q: PartialEq + Clone, R, E> RecentResults<Q, R, E> {
 }
 
 impl<Q: PartialEq + Clone, R> RecentResults<Q, R> {
-    /// Returns the result of a query on the runs of a workspace, over a connection of its own.
+    /// Returns the result of a query on the runs of a workspace, over a separate connection.
     pub(super) fn of_runs(
         &self,
         query: &Q,

@@ -72,7 +72,7 @@ impl MachinesError {
 pub struct Logins<'a> {
     /// The options of an access.
     pub options: AccessOptions,
-    /// Answers what a login needs.
+    /// Answers the prompts of a login.
     pub prompt: &'a dyn Prompt,
 }
 

@@ -1,5 +1,5 @@
 //! Reads figures of a run from its detail log: the number of samples, and the figure that the round's checker reports. It computes no
-//! result of its own.
+//! result itself.
 
 use std::io::BufRead;
 

@@ -1,5 +1,5 @@
 //! Reads LoadGen's figures of a run from its logs and evidence: the verdict, the metric, and the speed for planning later runs. It
-//! computes no result of its own.
+//! computes no result itself.
 
 use regatta_mllog::{
     read::{Entry, Summary, Verdict},

@@ -1,5 +1,5 @@
-//! The differences between what has arrived of an ended run and its signed evidence. The evidence is the truth: what it lists and is not
-//! here is requested, what is here and differs is requested again, and what it does not list is dropped.
+//! The differences between what has arrived of an ended run and its signed evidence. The evidence is the truth: listed files that are
+//! not here are requested, files that differ are requested again, and unlisted files are dropped.
 
 use regatta_types::{
     RunId, StreamName,
@@ -77,7 +77,7 @@ impl Missing {
                 .all(Vec::is_empty)
     }
 
-    /// Marks the missing files as open in the store, so that the dispatcher requests them from the device, and drops what is left over.
+    /// Marks the missing files as open in the store, so that the dispatcher requests them from the device, and drops the unlisted ones.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -79,7 +79,7 @@ pub enum ResolveError {
         #[source]
         source: serde_json::Error,
     },
-    /// The device has no system of its own.
+    /// The device has no system file.
     #[error("no system file is for this device and {0}, and the generic rule is only for tensorrt")]
     NoSystem(String),
     /// The state cannot be requested.

@@ -107,8 +107,8 @@ pub struct RunRequestInput {
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, deserialize_with = "text_values::list")]
     pub asset: Vec<String>,
-    /// The work of the device. `engine-build` builds the engines that its runs would lack, `asset-fetch` downloads their files, and `tune`
-    /// searches for engine settings for as long as `duration` says.
+    /// The work of the device. `engine-build` builds the engines that are missing for its runs, `asset-fetch` downloads their files, and
+    /// `tune` searches for engine settings for as long as `duration` says.
     #[serde(default)]
     pub task: RunTask,
 }

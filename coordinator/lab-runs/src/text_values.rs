@@ -1,4 +1,4 @@
-//! Deserialises the values of plans that are text in the document and have a type of their own here, such as `duration = "3s"`. A list needs no
+//! Deserialises the values of plans that are text in the document and have a separate type here, such as `duration = "3s"`. A list needs no
 //! brackets for one value: `scenario = "Offline"` is `scenario = ["Offline"]`. Errors are those of the type, at the place of the value.
 
 use std::{fmt, fmt::Display, marker::PhantomData, str::FromStr};

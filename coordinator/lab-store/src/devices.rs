@@ -186,7 +186,7 @@ impl Devices<'_> {
         Ok(())
     }
 
-    /// Marks a device as offline, after its last will. The broker sends that, so it is no sign of life.
+    /// Marks a device as offline, after its last will. The broker sends that, so it is not a sign of life.
     ///
     /// # Errors
     /// Returns an error when the store fails.

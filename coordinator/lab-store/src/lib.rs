@@ -217,7 +217,7 @@ impl Store {
         }
     }
 
-    /// Undoes an open transaction or a part of it. SQLite has already undone the whole after an error such as a full disk.
+    /// Undoes an open transaction or a part of it. SQLite has already undone everything after an error such as a full disk.
     fn undo(&self, rollback: &str) {
         if !self.connection.is_autocommit() {
             // The caller returns the first error.

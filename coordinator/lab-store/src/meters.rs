@@ -70,7 +70,7 @@ impl Lease {
         self.holder.pid
     }
 
-    /// Returns whether a campaign's session took it: the coordinator makes these in threads of its own.
+    /// Returns whether a campaign's session took it: the coordinator makes these in separate threads.
     pub const fn is_of_campaign(&self) -> bool {
         self.holder.thread != self.holder.pid
     }

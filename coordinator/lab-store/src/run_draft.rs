@@ -34,7 +34,7 @@ pub struct RunDraft {
 }
 
 impl RunDraft {
-    /// Returns the same request with an id of its own.
+    /// Returns the same request with a new id.
     pub fn repeated(&self) -> Self {
         let mut draft = self.clone();
         draft.spec.run = RunId::now();

@@ -83,7 +83,7 @@ words! {
     Placement, "placement" {
         /// Any of the selected devices.
         Any = "any",
-        /// Each of them has a cell of its own.
+        /// Each of them has a separate cell.
         Each = "each",
         /// One of them, and the same for all repetitions.
         Same = "same",

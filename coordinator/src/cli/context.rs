@@ -38,8 +38,7 @@ pub(crate) enum Format {
     Html,
 }
 
-/// Returns the parser of the formats that every command takes; one that has more formats declares a `--format` of its own over the global
-/// one.
+/// Returns the parser of the formats that every command takes; one that has more formats declares another `--format` over the global one.
 pub(super) fn text_or_json() -> impl TypedValueParser<Value = Format> {
     formats(["text", "json"])
 }
@@ -163,7 +162,7 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
     print(&fit(&escape_lines(text), &io::stdout()))
 }
 
-/// Prints a document to standard output as it is. A reader that has left (`| head`) is no error.
+/// Prints a document to standard output as it is. A reader that has left (`| head`) is not an error.
 pub(super) fn print(text: &str) -> io::Result<()> {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

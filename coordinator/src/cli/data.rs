@@ -1,5 +1,5 @@
 //! `regatta data`: the published places of a benchmark's dataset, labels and model, and the state of their files below the scratch
-//! directory. `fetch` downloads what is free. What needs a registration is the user's to get.
+//! directory. `fetch` downloads what is free. The user gets files that need a registration.
 
 mod checksum;
 mod fetch;

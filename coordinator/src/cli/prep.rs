@@ -104,7 +104,7 @@ struct Document<'a> {
     clipped: u64,
     dir: PathBuf,
     map: PathBuf,
-    /// `null` for a list of one's own.
+    /// `null` for an unpublished list.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration_list: Option<Option<String>>,
     /// The damaged images whose samples were made.

@@ -23,7 +23,7 @@ const SMBIOS_NAMES: [(&str, &str); 16] = [
     ("Google Compute Engine", "Google"),
     (AMAZON, "Amazon"),
 ];
-/// Amazon also rents whole machines, whose names end with `.metal`.
+/// Amazon also rents complete machines, whose names end with `.metal`.
 const AMAZON: &str = "Amazon EC2";
 /// The files of SMBIOS names. The product is more specific than its vendor.
 const SMBIOS_FILES: [&str; 5] = [

@@ -1,6 +1,6 @@
 //! Parameters of a round's official tools that run after the benchmark: truncation of accuracy logs, audit settings, audit verification.
 //!
-//! The submission crate does the work itself. Percentages are whole numbers, as in the rules.
+//! The submission crate does the work itself. Percentages are integers, as in the rules.
 
 use std::collections::BTreeMap;
 

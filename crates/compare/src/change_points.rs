@@ -117,8 +117,8 @@ impl PairSums {
         Self { sums: sums.collect() }
     }
 
-    /// Returns the position in a part, with two values or more, at which what is before differs most from what follows up to any end, and
-    /// that difference. The first of equal ones in the order of position and end.
+    /// Returns the position in a part, with two values or more, at which the values before differ most from those that follow up to any
+    /// end, and that difference. The first of equal ones in the order of position and end.
     fn largest_difference(&self, begin: usize, part_end: usize) -> (usize, f64) {
         let mut best = (begin + 1, f64::NEG_INFINITY);
         for position in begin + 1..part_end {

@@ -24,7 +24,7 @@ pub enum Verdict {
     Better,
     /// B is worse, likewise.
     Worse,
-    /// The whole interval is within the floor.
+    /// The complete interval is within the floor.
     Same,
     /// The pairs decide nothing.
     Undecided(MorePairs),

@@ -27,7 +27,7 @@ macro_rules! functions {
         $(const _: unsafe fn($($argument),*) -> sys::CUresult = sys::$name;)*
 
         impl Functions {
-            /// Returns the names of the functions that `library` lacks.
+            /// Returns the names of the functions that are missing from `library`.
             pub(crate) fn missing(library: &Library) -> Vec<&'static str> {
                 [$(stringify!($name),)* "cuGetErrorName", "cuGetErrorString"]
                     .into_iter()

@@ -24,7 +24,7 @@ const FAN_SERVICE: &str = "nvfancontrol.service";
 const OLD_FAN: &str = "sys/devices/pwm-fan";
 /// The directory of the memory clock in the boot processor's firmware (BPMP), which only root can read.
 pub const MEMORY: &str = "sys/kernel/debug/bpmp/debug/clk/emc";
-/// The directory of upper bounds for clocks without a directory of their own, in JetPack 5 and later.
+/// The directory of the upper bounds of clocks that have no separate directory, in JetPack 5 and later.
 pub const CAPS: &str = "sys/kernel/nvpmodel_clk_cap";
 /// The upper bound of the memory clock in JetPack 4.
 pub const OLD_MEMORY_CAP: &str = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap";
@@ -46,7 +46,7 @@ impl BoardControls {
         Self { root: root.into() }
     }
 
-    /// Returns the file of a control. `None` when the board lacks the control, and for the power mode.
+    /// Returns the file of a control. `None` when the board does not have the control, and for the power mode.
     #[must_use]
     pub fn path(&self, control: DeviceControl) -> Option<PathBuf> {
         Some(self.root.join(self.file(control)?))
@@ -58,7 +58,7 @@ impl BoardControls {
         self.text("proc/sys/kernel/random/boot_id")
     }
 
-    /// Reads a control's value. `None` when the board lacks the control or it cannot be read.
+    /// Reads a control's value. `None` when the board does not have the control or it cannot be read.
     #[must_use]
     pub fn read(&self, control: DeviceControl) -> Option<String> {
         match control {
@@ -119,7 +119,7 @@ impl BoardControls {
     /// Writes a control. Success does not mean that the value was accepted: [`Self::read`] it afterwards.
     ///
     /// # Errors
-    /// When the board lacks the control, or the file cannot be written.
+    /// When the board does not have the control, or the file cannot be written.
     pub fn write(&self, control: DeviceControl, value: &str) -> io::Result<()> {
         match control {
             DeviceControl::PowerMode => {
@@ -166,7 +166,7 @@ impl BoardControls {
     /// Returns the number of a power mode.
     ///
     /// # Errors
-    /// A sentence when nvpmodel.conf lacks the mode.
+    /// A sentence when nvpmodel.conf does not have the mode.
     pub fn power_mode(&self, requested: &PowerMode) -> Result<u32, String> {
         let text = self.text("etc/nvpmodel.conf").unwrap_or_default();
         let modes = nvpmodel::offered_modes(&text);
@@ -200,7 +200,7 @@ impl BoardControls {
     /// Returns the value of a clock's control for a rate, in the control's unit.
     ///
     /// # Errors
-    /// A sentence when the board lacks the clock, or the clock does not support the rate.
+    /// A sentence when the board does not have the clock, or the clock does not support the rate.
     pub fn clock_value(&self, control: DeviceControl, rate: ClockRate) -> Result<String, String> {
         let (unit, rates, highest) = self.rates(control).ok_or_else(|| {
             format!("{control} cannot be set: this board does not have it, or does not list its rates")

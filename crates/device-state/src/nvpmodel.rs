@@ -36,8 +36,8 @@ fn mode_of_line(line: &str) -> Option<OfferedMode> {
     })
 }
 
-/// Finds the fastest mode among named ones. Names are equal regardless of case; a longer name is another mode, which
-/// `nvpmodel -m` would set to limits of its own.
+/// Finds the fastest mode among named ones. Names are equal regardless of case; a longer name is another mode, which `nvpmodel
+/// -m` would set to other limits.
 pub fn fastest_mode<M>(modes: &[M], name: impl Fn(&M) -> Option<&str>) -> Option<&M> {
     FASTEST.iter().find_map(|fastest| {
         modes

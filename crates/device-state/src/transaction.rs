@@ -230,7 +230,7 @@ fn set_all(
     Ok(())
 }
 
-/// Refuses a request for a kind of control that the board lacks. Otherwise the request would succeed with nothing set.
+/// Refuses a request for a kind of control that the board does not have. Otherwise the request would succeed with nothing set.
 fn require_any(found: Vec<u32>, kind: &str) -> Result<Vec<u32>, String> {
     if found.is_empty() {
         return Err(format!("this board has no {kind} that can be set"));

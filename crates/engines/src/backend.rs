@@ -37,8 +37,8 @@ pub trait EngineBackend {
     /// Returns how the engine is served.
     fn plan(&self) -> EnginePlan;
 
-    /// Builds what a load lacked according to its failure, so that the next load finds it. Returns `false` when nothing can be built: it is
-    /// another failure, the settings forbid builds, or the builder has built it before. Most engines need no build.
+    /// Builds what was missing according to the failure of a load, so that the next load finds it. Returns `false` when nothing can be
+    /// built: it is another failure, the settings forbid builds, or the builder has built it before. Most engines need no build.
     ///
     /// # Errors
     /// [`EngineError::Build`].

@@ -10,7 +10,7 @@ const MAX_BUILDS: usize = 3;
 /// Builds an engine into its cache.
 type Build<'a> = dyn FnMut(&MissingEngine) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
-/// A builder of the engines that a run lacks, each of them once.
+/// A builder of the engines that are missing for a run, each of them once.
 pub struct EngineBuilder<'a> {
     build: &'a mut Build<'a>,
     built: Vec<MissingEngine>,
@@ -25,7 +25,8 @@ impl<'a> EngineBuilder<'a> {
         }
     }
 
-    /// Builds an engine. Returns `false` if it was built before, or the run has had its builds: then the load lacks something else.
+    /// Builds an engine. Returns `false` if it was built before, or the run has had its builds: then the load needs something
+    /// else.
     ///
     /// # Errors
     /// [`EngineError::Build`].

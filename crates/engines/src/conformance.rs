@@ -1,6 +1,6 @@
-//! Conformance tests of the engine interface, run on every engine of this build. `tensorrt` runs on fakes of CUDA's
-//! driver and of TensorRT, with each kind of device use ([`crate::subjects`]). The fakes count
-//! per process, so each test needs a process of its own, as `cargo nextest` gives it.
+//! Conformance tests of the engine interface, run on every engine of this build. `tensorrt` runs on fakes of CUDA's driver and of
+//! TensorRT, with each kind of device use ([`crate::subjects`]). The fakes count per process, so each test needs a separate
+//! process, as `cargo nextest` gives it.
 
 mod batches;
 #[cfg(feature = "tract")]

@@ -131,7 +131,7 @@ fn append(answer: &mut Vec<u8>, index: usize, detection: &[f32; FLOATS - 1]) {
 }
 
 /// Reads the number of detections. Some plug-ins write it as a float and others as an integer; up to `most`, the bits of an integer are
-/// no float that could be meant.
+/// not a plausible float.
 fn number_of(bytes: [u8; 4], most: usize) -> usize {
     let integer = usize::try_from(u32::from_le_bytes(bytes)).unwrap_or(usize::MAX);
     if integer <= most {

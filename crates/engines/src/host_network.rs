@@ -65,7 +65,7 @@ struct KeptBytes {
 }
 
 impl KeptBytes {
-    /// Takes what the network has computed for `position`.
+    /// Takes the result of the network for `position`.
     fn take(&self, input: &mut [u8], output: &[u8], position: usize) {
         match self.update {
             KeptUpdate::Whole => input.copy_from_slice(output),

@@ -1,5 +1,5 @@
-//! One network of a loop, with the inputs and states of all streams. The loops write inputs, compute streams and read their results; what a
-//! network keeps from one computation to the next stays where it is computed. Loads nothing.
+//! One network of a loop, with the inputs and states of all streams. The loops write inputs, compute streams and read their results; values
+//! that a network keeps from one computation to the next stay where they are computed. Loads nothing.
 
 use regatta_types::benchmark::FurtherInput;
 

@@ -272,7 +272,7 @@ impl Subject {
     /// Returns the engine with the settings of a request, or, for TensorRT, with this request to the fakes.
     ///
     /// # Errors
-    /// [`EngineError`] when this build lacks the engine.
+    /// [`EngineError`] when this build does not have the engine.
     pub fn backend(
         &self,
         request: &EngineRequest<'_>,

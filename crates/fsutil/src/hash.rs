@@ -1,4 +1,5 @@
-//! SHA-256 of bytes and of whole files, and hexadecimal text. There is no other checksum; formats that use SHA-1 or CRC compute their own.
+//! SHA-256 of bytes and of complete files, and hexadecimal text. There is no other checksum; formats that use SHA-1 or CRC compute their
+//! own.
 
 use std::{
     io::{self, Read as _},

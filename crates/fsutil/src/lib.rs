@@ -1,4 +1,4 @@
-//! File access that all packages share: bounded reads, atomic writes, hashes of whole files.
+//! File access that all packages share: bounded reads, atomic writes, hashes of complete files.
 //!
 //! The crate does not know the content of the files.
 

@@ -34,7 +34,7 @@ pub enum MapFileError {
         /// The problem.
         problem: &'static str,
     },
-    /// A line lacks the size of the sample's original image.
+    /// A line does not have the size of the sample's original image.
     #[error(
         "{} line {line}: the image's width and height are missing; hint: `regatta prep` on the workstation writes them, and `regatta asset add` \
          distributes the map",

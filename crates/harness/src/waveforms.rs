@@ -1,4 +1,4 @@
-//! The lengths of waveforms, which are in an array of their own and checked when the dataset is opened. Engines check them again, but take a
+//! The lengths of waveforms, which are in a separate array and checked when the dataset is opened. Engines check them again, but take a
 //! length of 0 for a blank sample of the warm-up.
 
 use std::path::Path;

@@ -24,7 +24,7 @@ enum Kind {
 #[derive(Debug)]
 pub(super) struct Key {
     name: &'static str,
-    /// The only scenario of this entry; `None` for all scenarios without an entry of their own.
+    /// The only scenario of this entry; `None` for all scenarios without a separate entry.
     scenario: Option<Scenario>,
     kind: Kind,
     /// Whether only `mlperf.conf` may set it.

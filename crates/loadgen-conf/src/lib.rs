@@ -106,7 +106,7 @@ pub struct ConfWarning {
     pub file: String,
     /// Line number, from 1.
     pub line: usize,
-    /// The whole key.
+    /// The complete key.
     pub key: String,
     /// How LoadGen treats the entry.
     pub reason: &'static str,

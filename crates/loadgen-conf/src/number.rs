@@ -127,7 +127,7 @@ fn radix_of(digits: &str) -> (u32, &str) {
     }
 }
 
-/// Parses the whole word like `strtod`, for decimal notation, `inf` and `nan`.
+/// Parses the complete word like `strtod`, for decimal notation, `inf` and `nan`.
 fn decimal(word: &str) -> Option<f64> {
     word.parse().ok()
 }

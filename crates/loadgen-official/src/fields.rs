@@ -4,7 +4,7 @@ use std::{ffi::CStr, fmt};
 
 use regatta_loadgen_conf::TestSettings;
 
-/// A setting's value. Flags are whole numbers.
+/// A setting's value. Flags are integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Whole(u64),

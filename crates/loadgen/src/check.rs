@@ -59,7 +59,7 @@ impl SeriesCheck {
         Self { abi, bytes }
     }
 
-    /// Checks a whole run.
+    /// Checks a complete run.
     ///
     /// # Errors
     /// [`LoadgenError::Settings`] with the problem and its fix.

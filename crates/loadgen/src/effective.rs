@@ -73,7 +73,7 @@ pub struct EffectiveSettings {
 /// Sample counts that the library reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryCounts {
-    /// Samples in the whole set.
+    /// Samples in the complete set.
     pub total: u64,
     /// Samples that fit into memory together.
     pub performance: u64,

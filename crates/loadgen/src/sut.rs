@@ -9,13 +9,13 @@ use std::{error::Error, sync::Arc};
 
 pub use resident::ResidentLibrary;
 
-/// Identifies one expected response by its position in the order of issue, counted from 1 over the whole run. It equals the `seq_id` of
-/// LoadGen's logs plus one.
+/// Identifies one expected response by its position in the order of issue, counted from 1 over the complete run. It equals the `seq_id`
+/// of LoadGen's logs plus one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct ResponseId(pub u64);
 
-/// Index of a sample in the whole dataset.
+/// Index of a sample in the complete dataset.
 pub type QuerySampleIndex = usize;
 
 /// One sample of a query. Its layout equals the official `QuerySample` on 64-bit machines.
@@ -28,7 +28,7 @@ pub struct QuerySample {
     pub index: QuerySampleIndex,
 }
 
-/// A query that is computed as it is read, for example a whole Offline run.
+/// A query that is computed as it is read, for example a complete Offline run.
 pub trait QuerySequence: Sync {
     /// Returns the number of samples.
     fn len(&self) -> usize;
@@ -180,7 +180,7 @@ pub trait SystemUnderTest: Sync {
 pub trait QuerySampleLibrary: Sync {
     /// Returns the name for the logs.
     fn name(&self) -> &str;
-    /// Returns the number of samples in the whole dataset.
+    /// Returns the number of samples in the complete dataset.
     fn total_sample_count(&self) -> usize;
     /// Returns the number of samples that fit into memory together.
     fn performance_sample_count(&self) -> usize;

@@ -69,7 +69,7 @@ fn offset_from(host: &str, port: u16) -> io::Result<f64> {
 /// Answers NTP requests with this machine's time until the process ends.
 ///
 /// # Errors
-/// When the address cannot be bound. Port 123 needs root, or a network namespace of one's own.
+/// When the address cannot be bound. Port 123 needs root, or a separate network namespace.
 pub fn answer_requests(address: SocketAddr) -> io::Result<SocketAddr> {
     let socket = UdpSocket::bind(address)?;
     let bound = socket.local_addr()?;

@@ -20,7 +20,7 @@ const SKIPPED: [&str; 3] = ["__pycache__", ".mypy_cache", ".pytest_cache"];
 /// A directory that is not a copy of power-dev.
 #[derive(Debug, thiserror::Error)]
 pub enum PowerDevError {
-    /// It lacks the programs.
+    /// The programs are missing.
     #[error(
         "{} is not a copy of power-dev: it has no {PROGRAMS}/client.py and server.py; \
          hint: git clone https://github.com/mlcommons/power-dev", .0.display()

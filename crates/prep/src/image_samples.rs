@@ -89,7 +89,7 @@ fn no_images(benchmark: &Benchmark) -> PrepError {
     }
 }
 
-/// Returns the benchmark in the requested form. The samples of a calibration list have a directory and a map of their own.
+/// Returns the benchmark in the requested form. The samples of a calibration list have a separate directory and map.
 fn target(request: &ImageRequest<'_>) -> Result<Benchmark, PrepError> {
     let mut target = request.benchmark.in_form(request.form)?;
     if let Some(list) = request.calibration {

@@ -42,7 +42,7 @@ impl SampleFiles {
         self.store_shaped(name, &self.shape, data)
     }
 
-    /// Stores a sample with a shape of its own.
+    /// Stores a sample with its own shape.
     pub(crate) fn store_shaped(
         &self,
         name: &str,

@@ -1,7 +1,7 @@
 //! `SplitMix64`, a small generator of random numbers for simulations, resampling and tests: a seed gives the same numbers on every machine and
 //! with every version of a library. Not for secrets.
 //!
-//! LoadGen has the official generators of its own, because MLPerf's rules name their sequences.
+//! LoadGen implements the official generators itself, because MLPerf's rules name their sequences.
 
 /// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 #[derive(Debug, Clone)]

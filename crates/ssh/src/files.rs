@@ -237,7 +237,7 @@ impl RemoteFiles {
         File::open(to)?.sync_all()
     }
 
-    /// Removes a directory with everything in it. A directory that does not exist is no error.
+    /// Removes a directory with everything in it. A directory that does not exist is not an error.
     ///
     /// # Errors
     /// Returns the server's error.

@@ -99,7 +99,7 @@ impl DraftDirectory {
         self.path.clone()
     }
 
-    /// Flushes the whole file system: one call for the thousands of files of a tree.
+    /// Flushes the complete file system: one call for the thousands of files of a tree.
     pub(crate) fn flush(&self) -> Result<(), FileError> {
         syncfs(&self.lock)
             .map_err(io::Error::from)

@@ -82,7 +82,7 @@ pub enum BuildError {
     /// The plan cannot be loaded on this machine.
     #[error("TensorRT does not load the plan: {0}")]
     Plan(String),
-    /// This version or chip lacks a requested feature.
+    /// This version or chip does not have a requested feature.
     #[error("{0}")]
     Unsupported(String),
     /// GPU fallback is not allowed, and DLA cannot run some layers.

@@ -62,7 +62,7 @@ impl ExecutionContext {
     /// Sets a tensor's address on the device.
     ///
     /// # Errors
-    /// [`ExecutionError`] when the engine lacks the tensor, or the address is invalid.
+    /// [`ExecutionError`] when the engine does not have the tensor, or the address is invalid.
     pub fn set_address(&mut self, tensor: &CStr, address: u64) -> Result<(), ExecutionError> {
         let address = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
         // SAFETY: the context is open and the name outlives the call; callers of `enqueue` guarantee the memory.

@@ -7,7 +7,7 @@ use libloading::Library;
 /// The version of the ABI that this file declares.
 pub(crate) const ABI: u32 = 6;
 
-/// The values of `regatta_trt_status` that have an error of their own.
+/// The values of `regatta_trt_status` that have a specific error.
 pub(crate) mod status {
     pub(crate) const OK: i32 = 0;
     pub(crate) const MODEL: i32 = 2;

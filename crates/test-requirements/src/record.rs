@@ -1,5 +1,5 @@
 //! The record of skipped tests: a file per test process in `skipped-tests` below cargo's target directory, a line per skip. A test runner
-//! may give each test a process of its own, so only files can collect them.
+//! may give each test a separate process, so only files can collect them.
 
 use std::{
     env,

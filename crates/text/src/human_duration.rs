@@ -1,4 +1,4 @@
-//! Durations in the form that users write: a whole number with its unit. This module does not know their purpose.
+//! Durations in the form that users write: an integer with its unit. This module does not know their purpose.
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
@@ -44,7 +44,7 @@ impl FromStr for HumanDuration {
 }
 
 impl fmt::Display for HumanDuration {
-    /// Formats the duration in the largest unit up to hours of which it is a whole number.
+    /// Formats the duration in the largest unit up to hours of which it is an integer multiple.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.millis();
         for (factor, unit) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {

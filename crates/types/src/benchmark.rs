@@ -55,7 +55,7 @@ pub struct Benchmark {
     pub prep: Option<Prep>,
     /// The accuracy metric and its target.
     pub accuracy: Accuracy,
-    /// `mlperf.conf` entries that the official conf lacks: `model.scenario.key` to value.
+    /// `mlperf.conf` entries that are not in the official conf: `model.scenario.key` to value.
     #[serde(default)]
     pub mlperf_conf: std::collections::BTreeMap<String, String>,
     /// What users get from elsewhere: dataset, labels, calibration lists, model.

@@ -1,5 +1,5 @@
-//! The interface of scheduling policies: how many of the remaining samples a unit takes, and when. Each policy has a file of
-//! its own.
+//! The interface of scheduling policies: how many of the remaining samples a unit takes, and when. Each policy has a separate
+//! file.
 
 mod finish_together;
 mod first_free;

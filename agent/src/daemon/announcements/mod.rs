@@ -1,4 +1,4 @@
-//! Everything that the daemon publishes except logs: what is due, and in which order. This component does not know the
+//! Everything that the daemon publishes except logs: which messages are due, and in which order. This component does not know the
 //! contents of states and hellos; `publications` encodes them.
 
 mod inventory;
@@ -18,7 +18,7 @@ use self::inventory::InventoryPages;
 
 /// Interval between repetitions of hello and inventory. A repetition replaces what the coordinator or broker has lost.
 const REPETITION: Duration = Duration::from_secs(300);
-/// The same interval after a new connection. A coordinator drops runs that a new session lacks only after repeated
+/// The same interval after a new connection. A coordinator drops runs that are missing from a new session only after repeated
 /// inventories.
 const FIRST_REPETITION: Duration = Duration::from_secs(20);
 /// Number of `Examine` commands that may wait for the end of a run.

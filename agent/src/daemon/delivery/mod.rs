@@ -116,7 +116,7 @@ impl Delivery {
         Some((run, message))
     }
 
-    /// Sends again what is not acknowledged, because earlier messages may be lost.
+    /// Sends unacknowledged chunks again, because earlier messages may be lost.
     pub(crate) fn restart<'a>(runs: impl Iterator<Item = &'a mut Run>) {
         runs.for_each(|run| run.delivery_mut().restart());
     }

@@ -15,7 +15,7 @@ use super::{job::Ending, run_dir::RunDir, window_policy::WindowPolicy};
 pub(crate) enum RunEvent {
     /// The run's state must be published: it has changed, or the coordinator needs it again.
     StateDue(RunId),
-    /// The run has ended, or lacks files, and must be sealed.
+    /// The run has ended, or has missing files, and must be sealed.
     SealingDue(RunId),
     /// The run is the next one and must be executed.
     StartDue(RunStart),

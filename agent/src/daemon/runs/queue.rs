@@ -189,7 +189,7 @@ impl RunQueue {
         }
     }
 
-    /// Sends streams again that the coordinator lacks, and the run's state.
+    /// Sends streams again that are missing at the coordinator, and the run's state.
     pub(crate) fn resend(&mut self, id: RunId, streams: &[StreamName]) -> RunEvent {
         if let Some(run) = self.store.get_mut(id) {
             run.resend(streams);

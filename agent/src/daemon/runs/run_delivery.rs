@@ -75,7 +75,7 @@ impl RunDelivery {
         self.outbox.is_delivered()
     }
 
-    /// Returns the names of the streams in the outbox, and of the files that it lacks.
+    /// Returns the names of the streams in the outbox, and of the files that are missing there.
     pub(super) fn streams(&self) -> Vec<StreamName> {
         let mut streams = self.outbox.names();
         if !self.is_complete {
@@ -122,7 +122,7 @@ impl RunDelivery {
         }
     }
 
-    /// Sends acknowledged streams again that the coordinator lacks.
+    /// Sends acknowledged streams again that are missing at the coordinator.
     pub(super) fn resend(&mut self, streams: &[StreamName]) {
         let restarted = self.outbox.resend(streams);
         if restarted.is_empty() {

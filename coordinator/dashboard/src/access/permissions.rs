@@ -107,8 +107,8 @@ impl Access {
         self.valid(token, from)
     }
 
-    /// Returns a token if it is valid. An ended one is no guess: it has attempts of its own, so that a program that still sends it keeps
-    /// nobody else at its address out.
+    /// Returns a token if it is valid. An ended one is not a guess: it has separate attempts, so that a program that still sends it
+    /// keeps nobody else at its address out.
     fn valid(&self, token: PageToken, from: IpAddr) -> Result<PageToken, TokenRefusal> {
         if token.is_valid(Timestamp::now()) {
             self.follower.note_use(token.number);

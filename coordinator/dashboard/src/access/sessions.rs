@@ -100,7 +100,7 @@ impl Sessions {
     }
 }
 
-/// Makes room for one more session among `most` of a kind.
+/// Frees a place for one more session among `most` of a kind.
 fn end_oldest(
     sessions: &mut HashMap<[u8; 32], Arc<Session>>,
     most: usize,

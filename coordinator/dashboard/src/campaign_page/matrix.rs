@@ -12,7 +12,7 @@ use crate::{
 };
 use regatta_lab_store::CellRow;
 
-/// The number of cells of a device and combination that have a mark of their own. More are counted.
+/// The number of cells of a device and combination that have a separate mark. More are counted.
 const MAX_MARKS: usize = 10;
 
 impl ShownState {

@@ -1,4 +1,4 @@
-//! Combines equal findings about many places: fifty systems lack the same fields of their descriptions.
+//! Combines equal findings about many places: fifty systems with the same missing fields of their descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The listener for enrollments. Each connection carries one request and one answer. The desk decides on the answer.
+//! The listener for enrollments. Each connection carries one request and one answer. `Desk` decides on the answer.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What comes before a session: the checks, the end of earlier sessions, and what they left.
+//! The steps before a session: the checks, the end of earlier sessions, and the removal of their files.
 
 use std::{
     thread,

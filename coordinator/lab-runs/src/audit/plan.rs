@@ -202,7 +202,7 @@ fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Resu
 /// Drafts the audits `tests` of these runs. An empty list means all audits that the round requires for the benchmark.
 ///
 /// # Errors
-/// Returns an error when the round lacks an audit, or the performance run's spec cannot be read.
+/// Returns an error when the round does not have an audit, or the performance run's spec cannot be read.
 pub fn drafts(
     workspace: &Workspace,
     round: &Round,

@@ -168,8 +168,8 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// Reads the figures of a metric that only the script computes. `None` when its output lacks one. Without a count, all responses count as
-/// missing.
+/// Reads the figures of a metric that only the script computes. `None` when its output does not have one. Without a count, all responses
+/// count as missing.
 pub(super) fn figures(
     output: &[u8],
     benchmark: &Benchmark,
@@ -203,8 +203,7 @@ pub(super) fn figures(
 }
 
 /// Returns whether a script's output has the figure that Regatta computed: `accuracy=` or `mAP=` with three decimal places, `mean =` of
-/// DICE with five, `f1` or `accuracy=` behind a word error rate in full, the whole line of ROUGE.
-/// `None` when it has neither.
+/// DICE with five, `f1` or `accuracy=` behind a word error rate in full, the complete line of ROUGE. `None` when it has neither.
 pub(super) fn agrees(output: &[u8], own: &AccuracyResult) -> Option<bool> {
     let text = String::from_utf8_lossy(output);
     if let Some(line) = text.lines().find(|line| line.starts_with("{'rouge1': ")) {

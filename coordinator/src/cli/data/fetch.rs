@@ -1,5 +1,5 @@
-//! `regatta data fetch`: downloads a benchmark's free files to their places. Never fetches what a publisher gives on request only, and
-//! unpacks no archive.
+//! `regatta data fetch`: downloads a benchmark's free files to their places. Never fetches files that a publisher gives only on
+//! request, and unpacks no archive.
 
 use std::{
     fs,

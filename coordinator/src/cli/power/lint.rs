@@ -1,4 +1,4 @@
-//! `regatta power lint`: what is wrong with a server.conf, before the official server reads it.
+//! `regatta power lint`: finds errors in a server.conf before the official server reads it.
 
 use std::path::PathBuf;
 

@@ -120,7 +120,7 @@ impl MachineArgs {
 }
 
 impl LoginArgs {
-    /// Answers what a login needs.
+    /// Answers the prompts of a login.
     pub(super) fn prompt<'a>(&'a self, show: &'a Show) -> Result<TerminalPrompt<'a>, Failure> {
         TerminalPrompt::new(self.password_stdin, &self.accept_host_key, show)
     }

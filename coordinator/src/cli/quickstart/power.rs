@@ -1,4 +1,4 @@
-//! The quickstart's rehearsal of a power session. It runs `regatta power simulate` as a process of its own, which continues in its own
+//! The quickstart's rehearsal of a power session. It runs `regatta power simulate` as a separate process, which continues in another
 //! network namespace, and takes its result.
 
 use std::{

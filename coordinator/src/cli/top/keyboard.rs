@@ -1,4 +1,4 @@
-//! The keys that the user presses, read on a thread of their own: reading a terminal blocks.
+//! The keys that the user presses, read on a separate thread: reading a terminal blocks.
 
 use std::{
     io,

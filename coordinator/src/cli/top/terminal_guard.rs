@@ -1,4 +1,4 @@
-//! The terminal in raw mode with a screen of its own, as `ratatui_core` draws on it. Dropping it restores the terminal, also when a panic
+//! The terminal in raw mode with a separate screen, as `ratatui_core` draws on it. Dropping it restores the terminal, also when a panic
 //! unwinds.
 
 use std::{

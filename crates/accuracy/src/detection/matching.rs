@@ -103,7 +103,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Orders scores as NumPy's sort of their negatives: what is not a number comes last.
+/// Orders scores as NumPy's sort of their negatives: NaN is last.
 pub(super) fn highest_first(one: f32, other: f32) -> Ordering {
     let ordered = other.partial_cmp(&one);
     ordered.unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))

@@ -88,7 +88,7 @@ impl Figures {
         }
     }
 
-    /// Returns the value times a power of ten, if it is a whole number then. `None` for text that is no number.
+    /// Returns the value times a power of ten, if it is an integer then. `None` for text that is not a number.
     fn shifted(&self, exponent: u32) -> Option<BigUint> {
         let text = self.text();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -345,7 +345,7 @@ fn added_or_behind(whole: &BigUint, number: u32, unit: u32) -> Figures {
     }
 }
 
-/// Multiplies what is below a thousand.
+/// Multiplies the part below a thousand.
 fn last_thousand_times(whole: &BigUint, power: BigUint) -> BigUint {
     let rest = whole % 1000_u32;
     whole - &rest + rest * power

@@ -20,7 +20,7 @@ pub(super) fn original_text(tokens: &str, original: &str) -> String {
     aligned(tokens, original).unwrap_or_else(|| original.to_owned())
 }
 
-/// Aligns the characters that are no spaces, one to one.
+/// Aligns the characters that are not spaces, one to one.
 fn aligned(tokens: &str, original: &str) -> Option<String> {
     let tokenized = words(original).join(" ");
     let at = tokenized.find(tokens)?;

@@ -42,7 +42,7 @@ pub(super) fn has_sentence_end(text: &str, model: &SentenceModel) -> bool {
     false
 }
 
-/// Splits a line into words, punctuation that is no period, and runs of periods and hyphens.
+/// Splits a line into words, punctuation that is not a period, and runs of periods and hyphens.
 fn split(line: &str) -> Vec<&str> {
     let (mut tokens, mut rest) = (Vec::new(), line);
     while let Some(first) = rest.chars().next() {
@@ -96,7 +96,7 @@ fn word_length(text: &str, first: char) -> usize {
         .unwrap_or(text.len())
 }
 
-/// A token with what is known of it.
+/// A token with its properties.
 struct Token<'a> {
     text: &'a str,
     /// In lower case, or [`NUMBER`].

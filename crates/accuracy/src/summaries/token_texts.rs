@@ -207,7 +207,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, TokenizerError> {
     })
 }
 
-/// Returns the byte for which each character of a vocabulary stands: printable Latin-1 characters for themselves, those from U+0100 for the
+/// Returns the byte that each character of a vocabulary represents: printable Latin-1 characters for themselves, those from U+0100 for the
 /// other bytes in order.
 fn byte_of_characters() -> HashMap<char, u8> {
     let mut next = 0x100_u32;

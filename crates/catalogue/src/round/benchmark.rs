@@ -111,7 +111,7 @@ pub struct BenchmarkRules {
     /// The Server scenario's latency bound, in nanoseconds.
     #[serde(default)]
     pub server_latency_ns: Option<u64>,
-    /// The Interactive scenario's latency bound in nanoseconds, for benchmarks that bound the latency of the whole response.
+    /// The Interactive scenario's latency bound in nanoseconds, for benchmarks that bound the latency of the complete response.
     #[serde(default)]
     pub interactive_latency_ns: Option<u64>,
     /// Bounds of token latencies.

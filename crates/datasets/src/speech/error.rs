@@ -117,7 +117,7 @@ pub enum SpeechError {
         /// The utterance.
         name: String,
     },
-    /// The transcripts beside the samples are no list of transcripts.
+    /// The transcripts beside the samples are not a list of transcripts.
     #[error("{path} is not a list of transcripts; hint: prepare the samples again", path = path.display())]
     List {
         /// The file.

@@ -28,7 +28,7 @@ pub(super) fn is_removed(c: char) -> bool {
         || (!matches!(c, '\t' | '\n' | '\r') && c.general_category_group() == GeneralCategoryGroup::Other)
 }
 
-/// Whether `c` is a token of its own because of its class.
+/// Whether `c` is a separate token because of its class.
 pub(super) fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation() || c.general_category_group() == GeneralCategoryGroup::Punctuation
 }
@@ -38,7 +38,7 @@ pub(super) fn is_accent(c: char) -> bool {
     c.general_category() == GeneralCategory::NonspacingMark
 }
 
-/// Whether `c` is a token of its own as a Chinese character.
+/// Whether `c` is a separate token as a Chinese character.
 pub(super) fn is_ideograph(c: char) -> bool {
     matches!(
         u32::from(c),

@@ -23,7 +23,7 @@ impl Vocabulary {
     /// Parses `vocab.txt`, which must have `expected` lines.
     ///
     /// # Errors
-    /// A phrase with what the file lacks.
+    /// A phrase that names the missing part.
     pub fn parse(text: &str, expected: usize) -> Result<Self, String> {
         // Python reads all three kinds of line ends.
         let text = text.replace("\r\n", "\n").replace('\r', "\n");

@@ -4,7 +4,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::characters::{is_accent, is_ideograph, is_punctuation, is_python_space, is_removed, is_space};
 
-/// Tokens with a meaning of their own, which are never split.
+/// Tokens with a special meaning, which are never split.
 pub(super) const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 /// Splits a text as `BasicTokenizer` of `tokenization.py` does, which `accuracy-squad.py` uses.

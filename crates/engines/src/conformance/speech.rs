@@ -102,7 +102,7 @@ impl Speech {
         assert!(error.contains(expected), "{error}");
     }
 
-    /// Computes a waveform of this length after one of its own length.
+    /// Computes a waveform of this length after one of another length.
     #[cfg(feature = "tract")]
     pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), String> {
         self.lengths[1] = length;

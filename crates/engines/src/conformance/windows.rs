@@ -34,7 +34,7 @@ fn benchmark(fixture: &Fixture) -> Benchmark {
     benchmark
 }
 
-/// The value of a voxel: whole, from 0 to 6.
+/// The value of a voxel: an integer from 0 to 6.
 fn value(index: usize, voxel: usize) -> u8 {
     ((voxel.wrapping_mul(2_654_435_761) >> 7) as u8).wrapping_add(index as u8) % 7
 }

@@ -181,8 +181,8 @@ impl KeptMemory {
         self.is_needed[row] && self.sides[row] != side
     }
 
-    /// Takes what a computation has written, which has read a side: the states of these streams are on the other side now. Adds the copies of
-    /// new rows to the stream, to their position in each of the first `rows` rows.
+    /// Takes the values that a computation has written, which has read a side: the states of these streams are on the other side now. Adds
+    /// the copies of new rows to the stream, to their position in each of the first `rows` rows.
     ///
     /// # Errors
     /// [`CudaError`] of the driver.

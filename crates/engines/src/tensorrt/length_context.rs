@@ -13,7 +13,7 @@ pub(super) struct TensorMemory {
     pub(super) outputs: Vec<Buffer>,
 }
 
-/// A context on an optimisation profile of its own.
+/// A context on a separate optimisation profile.
 pub(super) struct LengthContext {
     // The order matters for drops: graphs use the execution.
     pub(super) graphs: GraphSet,

@@ -1,5 +1,5 @@
 //! A network of a loop on a GPU: one execution context, with a row of memory for each stream. Written inputs and results are copied through
-//! pinned memory; what is kept stays on the device ([`KeptMemory`]).
+//! pinned memory; kept values stay on the device ([`KeptMemory`]).
 //!
 //! Rows of streams that are left out are computed too, up to the last stream's: moving rows together would cost more. Once created, it does not
 //! allocate for a computation.

@@ -14,7 +14,7 @@ pub(super) struct NetworkSetup {
     /// The unit's name and the network's file, for messages.
     pub(super) unit_and_network: String,
     pub(super) tensors: NetworkTensors,
-    /// Whether each computation has a number of rows of its own. Otherwise it has all of them.
+    /// Whether each computation has a separate number of rows. Otherwise it has all of them.
     pub(super) shape_is_free: bool,
     pub(super) profile: usize,
     /// The most streams.

@@ -1,4 +1,4 @@
-//! Loads the networks of a model, each with an engine of its own, for loops on GPUs. What a loop does with them is not known here.
+//! Loads the networks of a model, each with a separate engine, for loops on GPUs. What a loop does with them is not known here.
 
 use std::path::{Path, PathBuf};
 

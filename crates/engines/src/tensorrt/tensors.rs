@@ -55,7 +55,7 @@ pub(super) struct Tensors {
     pub(super) decoder: Option<DetectionDecoder>,
     /// Bytes of a sample, on disk and in memory.
     pub(super) sample_bytes: usize,
-    /// Whether contexts need a profile of their own and the shape of each batch: its size is variable up to `batch`, or sequences have
+    /// Whether contexts need a separate profile and the shape of each batch: its size is variable up to `batch`, or sequences have
     /// several lengths. Otherwise every batch has `batch` samples.
     pub(super) shape_is_free: bool,
     /// Most samples in a batch.

@@ -82,7 +82,7 @@ impl OnnxNetwork {
     }
 }
 
-/// Returns tract's reader. It computes the shapes between nodes itself: those that exporters write may have symbols of their own, which are
+/// Returns tract's reader. It computes the shapes between nodes itself: those that exporters write may have different symbols, which are
 /// equal to none.
 fn onnx() -> Onnx {
     let mut onnx = tract_onnx::onnx().with_ignore_value_info(true);

@@ -23,7 +23,7 @@ pub(super) enum Order {
     },
     /// Always the same position.
     Same(usize),
-    /// Consecutive permutations of the whole set ("equal issue").
+    /// Consecutive permutations of the complete set ("equal issue").
     Permutations(Permutations),
 }
 

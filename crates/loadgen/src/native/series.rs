@@ -97,7 +97,7 @@ impl SeriesInput<'_> {
 pub(super) struct Limits {
     /// Whether this is an accuracy pass, which has no limits.
     pub(super) accuracy: bool,
-    /// Whether the series ends when both minima are met. Server issues its whole schedule instead.
+    /// Whether the series ends when both minima are met. Server issues its complete schedule instead.
     ends_naturally: bool,
     min_queries: u64,
     target_ns: i64,

@@ -111,7 +111,7 @@ impl Waiter {
     }
 }
 
-/// Detects the lack of progress.
+/// Detects missing progress.
 struct Watchdog<P> {
     limit_ns: Option<i64>,
     progress: P,

@@ -17,7 +17,7 @@ use super::{
 pub(crate) type Log<'a> = &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>;
 
 impl Results<'_> {
-    /// Writes every result as detail lines, for callers without a whole run's log.
+    /// Writes every result as detail lines, for callers without a complete run's log.
     ///
     /// # Errors
     /// When writing fails.

@@ -1,4 +1,4 @@
-//! A whole detail log in memory, for lookups by key.
+//! A complete detail log in memory, for lookups by key.
 //!
 //! The module does not interpret keys. The rules and the checker do.
 

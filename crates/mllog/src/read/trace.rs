@@ -1,7 +1,7 @@
 //! Reads `mlperf_log_trace.json` event by event.
 //!
-//! LoadGen writes Chrome's trace format with one event per line. The file is empty if tracing is off, and lacks its end if the
-//! run was killed. Only this line format is read, so a trace of any size needs little memory.
+//! LoadGen writes Chrome's trace format with one event per line. The file is empty if tracing is off, and incomplete if the run
+//! was killed. Only this line format is read, so a trace of any size needs little memory.
 
 use std::io::BufRead;
 

@@ -1,4 +1,4 @@
-//! The workload: a shell command in a process group of its own, which always ends.
+//! The workload: a shell command in a separate process group, which always ends.
 
 use std::{
     os::unix::process::CommandExt as _,

@@ -33,7 +33,7 @@ impl SessionLog {
         self.add("INFO", text);
     }
 
-    /// Adds what the user should know.
+    /// Adds a message for the user.
     pub(crate) fn warn(&self, text: &str) {
         self.add("WARNING", text);
     }

@@ -1,7 +1,7 @@
 //! INI files as Python's `configparser` reads them with its defaults, which the official server does.
 //!
 //! Names of sections are case-sensitive, keys are not; `=` or `:` ends a key, indented lines continue a value, `%` begins an
-//! interpolation, what is given twice is refused.
+//! interpolation, duplicates are refused.
 
 use std::collections::BTreeMap;
 

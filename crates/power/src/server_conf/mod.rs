@@ -76,7 +76,7 @@ impl AnalyzerConf {
     }
 }
 
-/// A whole configuration.
+/// A complete configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConf {
     /// The NTP server that client and server compare their clocks with.
@@ -85,7 +85,7 @@ pub struct ServerConf {
     pub listen: (IpAddr, u16),
     /// How ranges are found.
     pub ranging_mode: RangingMode,
-    /// PTDaemon's executable, which gets no arguments of its own here.
+    /// PTDaemon's executable, which gets no further arguments here.
     pub ptd: String,
     /// The meters, in order.
     pub analyzers: Vec<AnalyzerConf>,

@@ -26,7 +26,7 @@ const MAX_LINE: usize = 4096;
 /// The lines that wait to be read.
 const MAX_LINES: usize = 10_000;
 
-/// A running program in a process group of its own. It is ended when this is dropped.
+/// A running program in a separate process group. It is ended when this is dropped.
 pub(super) struct Child {
     process: std::process::Child,
     input: Option<ChildStdin>,

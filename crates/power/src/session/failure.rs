@@ -90,7 +90,7 @@ pub struct SessionFailure {
 /// What helps when nothing better is known.
 const OUTPUT: &str = "see server-output.txt and client-output.txt in the session's directory";
 
-/// Words of a program, what they mean, and what helps. The first that is found counts.
+/// Words in a program's output, their meaning, and a hint. The first that is found counts.
 type Reasons = &'static [(&'static str, &'static str, &'static str)];
 
 /// The supervisor's words about a program that a signal stopped.
@@ -220,7 +220,7 @@ impl SessionFailure {
         }
     }
 
-    /// Finds the reason in what both programs said; `stop` is what was seen from outside.
+    /// Finds the reason in the output of both programs; `stop` is what Regatta observed.
     pub(super) fn explain(
         phase: SessionPhase,
         stop: SessionStop,

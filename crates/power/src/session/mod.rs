@@ -247,7 +247,7 @@ impl SessionPlan {
     }
 }
 
-/// Returns a file that a session lacks in its directory, if there is one.
+/// Returns a file that is missing from a session's directory, if there is one.
 #[must_use]
 pub fn missing_file(session: &Path) -> Option<&'static str> {
     FILES.iter().find(|name| !session.join(name).is_file()).copied()

@@ -1,4 +1,4 @@
-//! Where a session is, from what the official programs print.
+//! The progress of a session, read from the output of the official programs.
 
 use std::{
     collections::VecDeque,
@@ -123,7 +123,7 @@ impl<'a> Progress<'a> {
         self.sampled.elapsed()
     }
 
-    /// The limit that a step around the workload has exceeded, if it has: of the whole step, or of silence.
+    /// The limit that a step around the workload has exceeded, if it has: of the complete step, or of silence.
     pub(super) fn overdue(&self) -> Option<Duration> {
         let is_overdue = self.step.elapsed() > MAX_STEP;
         self.silence().or(is_overdue.then_some(MAX_STEP))

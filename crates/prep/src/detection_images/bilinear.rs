@@ -137,7 +137,7 @@ fn interpolate(
     target
 }
 
-/// Resizes a row to the width of `columns`, the channels one after another. `mixed` has room for the pixels of the resized row.
+/// Resizes a row to the width of `columns`, the channels one after another. `mixed` has space for the pixels of the resized row.
 #[inline(always)]
 fn resize_row(
     pixels: &[Pixel],

@@ -14,7 +14,7 @@ use crate::error::PrepError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LabelledImage {
     pub(crate) name: String,
-    /// The class, or what a map has in its second column.
+    /// The class, or the second column of a map.
     pub(crate) label: i64,
 }
 

@@ -110,7 +110,7 @@ fn of_centre(position: usize, scale: f64, source_len: usize, is_column: bool) ->
     }
 }
 
-/// Returns the weights of two neighbours as whole numbers.
+/// Returns the weights of two neighbours as integers.
 fn weights(fraction: f32) -> [i32; 2] {
     let unit = (1 << WEIGHT_BITS) as f32;
     [1.0 - fraction, fraction].map(|weight| (weight * unit).round_ties_even() as i32)

@@ -20,7 +20,7 @@ pub struct ImageRequest<'a> {
     pub data: &'a Path,
     /// The file of names and labels; `None` for `val_map.txt` or `val.txt` among the images.
     pub labels: Option<&'a Path>,
-    /// A list of images for calibration, a name per line. Only these are made, in a directory of their own.
+    /// A list of images for calibration, a name per line. Only these are made, in a separate directory.
     pub calibration: Option<&'a Path>,
     /// Whether damaged images that the reference decodes become samples with its pixels, instead of an error.
     pub accepts_damaged: bool,

@@ -47,10 +47,10 @@ pub enum PublishedError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The file is no JSON array of objects.
+    /// The file is not a JSON array of objects.
     #[error("it is not a JSON array of objects")]
     Json(#[from] serde_json::Error),
-    /// A record lacks a field.
+    /// A record does not have a field.
     #[error("the record {record} has no `{field}`")]
     Field {
         /// The record, from 1.
@@ -61,7 +61,7 @@ pub enum RecordError {
     /// The file is not UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,
-    /// The first line lacks a column.
+    /// The first line does not have a column.
     #[error("its first line names no column `{0}`")]
     Column(String),
     /// A line has another number of columns than the first.

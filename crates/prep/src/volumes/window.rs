@@ -13,7 +13,7 @@ pub(super) struct CalibrationWindows<'a> {
 }
 
 impl<'a> CalibrationWindows<'a> {
-    /// Returns the windows of a benchmark in its form. `None` for a network that takes whole volumes.
+    /// Returns the windows of a benchmark in its form. `None` for a network that takes complete volumes.
     pub(super) fn of(benchmark: &'a Benchmark) -> Option<Self> {
         let model = &benchmark.model;
         match (&model.windows, &model.input_shape[..]) {

@@ -31,7 +31,7 @@ impl Hashed {
         })
     }
 
-    /// Reads the rest of the file and returns the whole file's SHA-1 in lower-case hexadecimal.
+    /// Reads the rest of the file and returns the complete file's SHA-1 in lower-case hexadecimal.
     ///
     /// # Errors
     /// Returns the error of reading the file.

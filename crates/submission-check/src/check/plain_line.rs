@@ -247,7 +247,7 @@ mod tests {
     use super::{PlainLine, take_tail};
     use crate::check::log_line::Record;
 
-    /// Parses a whole record, and returns whether it is an error.
+    /// Parses a complete record, and returns whether it is an error.
     fn take(json: &str) -> Option<(PlainLine<'_>, bool)> {
         let plain = super::take(json.as_bytes(), b"other")?;
         let is_error = take_tail(plain.tail)?;

@@ -50,7 +50,7 @@ pub(crate) struct Repeat {
     pub(crate) value: Value,
 }
 
-/// The beginning and the end of a list as written. Both are the whole list if it is short.
+/// The beginning and the end of a list as written. Both are the complete list if it is short.
 #[derive(Debug, Clone)]
 pub(crate) struct ListEnds {
     pub(crate) line: u64,

@@ -46,7 +46,7 @@ pub fn open_no_link(path: &Path) -> io::Result<File> {
     directory::open_regular(path, Links::Refuse)
 }
 
-/// Reads a whole regular file, following links.
+/// Reads a complete regular file, following links.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular_file::open(path)?.read_to_end(&mut bytes)?;
@@ -129,7 +129,7 @@ pub fn keep(from: &Path, to: &Path) -> Result<(), FileError> {
     copied().at("keep a copy at", to)
 }
 
-/// Returns the SHA-256 of a whole file, in lower-case hexadecimal, and its length.
+/// Returns the SHA-256 of a complete file, in lower-case hexadecimal, and its length.
 pub fn sha256(path: &Path) -> Result<(String, u64), FileError> {
     let hash = sha256_of_file(path).at("read", path)?;
     Ok((hash.hex(), hash.length))

@@ -100,7 +100,7 @@ pub struct Comparison {
 ///
 /// # Errors
 /// Returns an error if both paths are the same file. Fails if a log cannot be read, is not an accuracy log or was truncated. Also
-/// fails if a response is not a whole number of elements.
+/// fails if a response is not an integer number of elements.
 pub fn compare_accuracy(
     reference: &Path,
     audited: &Path,

@@ -40,7 +40,7 @@ pub enum AuditError {
     /// A detail log cannot be parsed.
     #[error("an audit needs complete detail logs")]
     DetailLog(#[from] LogFileError<DetailError>),
-    /// A detail log lacks a value that the score needs.
+    /// A detail log does not have a value that the score needs.
     #[error("{path} has no usable `{key}`", path = path.display())]
     DetailKey {
         /// The log's path.
@@ -48,7 +48,7 @@ pub enum AuditError {
         /// The missing key.
         key: &'static str,
     },
-    /// A response is not a whole number of elements.
+    /// A response is not an integer number of elements.
     #[error(
         "the response of sample {qsl_idx} in {path} is not a multiple of the size of {dtype}: name the data type that the SUT writes", path = path.display()
     )]

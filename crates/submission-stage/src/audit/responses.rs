@@ -1,4 +1,4 @@
-//! The responses of a run by sample: the first element and a checksum of the whole response.
+//! The responses of a run by sample: the first element and a checksum of the complete response.
 //!
 //! A response takes 8 bytes, or 12 if elements have 8. Sample indices start at 0 and index a table. The table is as long as the
 //! log could have entries. The operating system only allocates the pages that are used. Larger indices, which real logs do not

@@ -220,7 +220,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// Copies the stricter variant to the other one, if that has no results of its own.
+    /// Copies the stricter variant to the other one, if that has no results.
     fn lower_accuracy(
         &self,
         submission: &Submission,

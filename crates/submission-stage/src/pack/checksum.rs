@@ -1,4 +1,4 @@
-//! The SHA-1 of a package, in the format of `sha1sum`. It identifies a file and is no protection.
+//! The SHA-1 of a package, in the format of `sha1sum`. It identifies a file and does not protect it.
 
 use std::{
     io::{self, Write},

@@ -30,7 +30,7 @@ pub struct Answers {
     /// Answers about the implementation of each benchmark, by the benchmark's name in the runs.
     #[serde(default)]
     pub benchmark: BTreeMap<String, BenchmarkAnswers>,
-    /// Documents of the whole submission.
+    /// Documents of the complete submission.
     #[serde(default)]
     pub documents: Documents,
     /// The open division's own model names, with the official ones that they map to (`model_mapping.json`).
@@ -85,7 +85,7 @@ pub struct BenchmarkAnswers {
     pub fields: BTreeMap<String, String>,
 }
 
-/// Documents of the whole submission.
+/// Documents of the complete submission.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Documents {

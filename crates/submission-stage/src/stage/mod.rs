@@ -5,7 +5,7 @@
 //! signed; they are never rendered again. The tree is written completely or not at all. The same runs and answers give the same
 //! bytes.
 //!
-//! Missing information is reported, never invented. Some runs are no measurements: those with Regatta's LoadGen, a simulated
+//! Missing information is reported, never invented. Some runs are not measurements: those with Regatta's LoadGen, a simulated
 //! device, a simulated power meter or the bundled benchmark. They are refused in every division. [`Kind::Rehearsal`] stages such
 //! runs too, in a tree whose names and texts say so. Truncation is a later step ([`crate::truncate`]). The checker decides
 //! whether the tree is valid.

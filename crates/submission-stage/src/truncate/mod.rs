@@ -4,7 +4,7 @@
 //! which the official tool fails:
 //! * Every file is replaced atomically. A killed run leaves no partial file, and the next run continues.
 //! * A log whose hash is already in `accuracy.txt` is not hashed a second time.
-//! * Before v5.0, the hash is on its own line even if `accuracy.txt` lacks its last line feed.
+//! * Before v5.0, the hash is on its own line even if `accuracy.txt` does not have its last line feed.
 //! * Logs shorter than 4096 bytes and logs that are not UTF-8 are handled like others.
 //! * A relative backup directory is resolved against the caller's working directory. One inside the submission is refused.
 //! * The backup has a manifest, and [`verify`] proves each cut log from it.

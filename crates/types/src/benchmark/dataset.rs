@@ -17,7 +17,7 @@ pub struct Dataset {
     /// Directory of the dataset as published, below the scratch directory; `None` for `data/NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Samples in the whole set.
+    /// Samples in the complete set.
     pub total_samples: usize,
     /// Samples that are loaded together for a performance run (LoadGen's `performance_sample_count`).
     pub performance_samples: usize,
@@ -69,7 +69,7 @@ impl Download {
     }
 }
 
-/// How a freely downloadable file becomes what a benchmark needs.
+/// How a freely downloadable file becomes a file of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FetchKind {

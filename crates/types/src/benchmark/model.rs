@@ -37,8 +37,8 @@ pub struct Model {
     /// How outputs become detections; for the response `detections` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detections: Option<Detections>,
-    /// Windows in which the model sees a sample; `None` for a model that takes whole samples. The shape of the input is then that of a
-    /// window, and each sample has its own size.
+    /// Windows in which the model sees a sample; `None` for a model that takes complete samples. The shape of the input is then that
+    /// of a window, and each sample has its own size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<SlidingWindows>,
     /// The loop in which three networks make a transcript of a waveform; `None` for a model of one network. The inputs are then a waveform
@@ -92,7 +92,7 @@ pub struct ModelInput<'a> {
 }
 
 impl ModelInput<'_> {
-    /// Returns the shape of a sample in memory. A single block of channels has no dimension of its own, as in NVIDIA's files. `None` when
+    /// Returns the shape of a sample in memory. A single block of channels has no separate dimension, as in NVIDIA's files. `None` when
     /// the shape cannot have the layout.
     #[must_use]
     pub fn stored(&self) -> Option<Vec<usize>> {
@@ -150,7 +150,8 @@ impl Model {
         std::iter::once(first).chain(further)
     }
 
-    /// Returns the full length of a sequence in tokens; `None` for a model without sequences, or whose mask is no input of one dimension.
+    /// Returns the full length of a sequence in tokens; `None` for a model without sequences, or whose mask is not an input of one
+    /// dimension.
     #[must_use]
     pub fn sequence_length(&self) -> Option<usize> {
         let mask = self.mask_input.as_deref()?;

@@ -181,8 +181,8 @@ pub struct Volumes {
     pub padding: f32,
 }
 
-/// How utterances become samples: decoded, and padded with zeros to the model's first input. Longer ones are no samples. The second input is
-/// the number of values before the padding. A chapter is a directory `SET/SPEAKER/CHAPTER` of FLAC files, with one file of transcripts.
+/// How utterances become samples: decoded, and padded with zeros to the model's first input. Longer ones are not samples. The second input
+/// is the number of values before the padding. A chapter is a directory `SET/SPEAKER/CHAPTER` of FLAC files, with one file of transcripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Speech {

@@ -143,7 +143,7 @@ pub struct LateTransfer {
 pub struct RecordedFailure {
     /// Whose failure it is.
     pub cause: EndCause,
-    /// The error chain as a sentence, and the hint on lines of its own.
+    /// The error chain as a sentence, and the hint on separate lines.
     pub reason: String,
 }
 

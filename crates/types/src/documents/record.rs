@@ -155,7 +155,7 @@ impl FurtherFigure {
 }
 
 impl AccuracyResult {
-    /// The metric of transcripts: what the word error rate leaves of 100 %, as the benchmarks' targets count it.
+    /// The metric of transcripts: 100 % minus the word error rate, as the benchmarks' targets count it.
     pub const WORD_ACCURACY: &str = "1-WER";
 
     /// Returns the line that the metric's reference script prints for this value.
@@ -183,8 +183,8 @@ impl AccuracyResult {
         self.metric == "DICE"
     }
 
-    /// Returns why the responses are not a result for the whole dataset, if they are not. LoadGen writes one response for each sample;
-    /// only MultiStream repeats some of them.
+    /// Returns why the responses are not a result for the complete dataset, if they are not. LoadGen writes one response for each
+    /// sample; only MultiStream repeats some of them.
     #[must_use]
     pub fn incomplete(&self) -> Option<String> {
         if self.missing > 0 {

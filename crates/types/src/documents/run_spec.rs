@@ -88,7 +88,7 @@ pub enum RunTask {
     /// LoadGen drives the engine.
     #[default]
     Measurement,
-    /// The device downloads the assets, builds the engines that the run lacks and loads them. LoadGen does not run.
+    /// The device downloads the assets, builds the missing engines and loads them. LoadGen does not run.
     EngineBuild,
     /// TensorRT describes the engines of the benchmark's model that are on the device. None is built.
     EngineInspection,

@@ -11,7 +11,7 @@ use super::{
     probe::Probe,
 };
 
-/// Labels of rails that carry the whole board's power.
+/// Labels of rails that carry the complete board's power.
 const WHOLE_BOARD: [&str; 3] = ["VDD_IN", "POM_5V_IN", "VIN"];
 
 /// Returns all columns that the machine below `root` has, in file order.
@@ -25,7 +25,7 @@ pub(super) fn columns(root: &Path, held: &HeldState) -> Vec<Column> {
     columns
 }
 
-/// If one rail carries the whole board, excludes the others from the sum, because they are parts of it.
+/// If one rail carries the complete board, excludes the others from the sum, because they are parts of it.
 fn only_the_whole(columns: &mut [Column]) {
     let is_whole = |column: &Column| {
         let label = column.name.strip_prefix("milliwatts:");

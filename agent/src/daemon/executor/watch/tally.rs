@@ -105,8 +105,7 @@ impl Tally {
         }
     }
 
-    /// Adds to the mean power. A sample that lacks a rail is skipped, because a mean over different rails is
-    /// meaningless.
+    /// Adds to the mean power. A sample that does not have a rail is skipped, because a mean over different rails is meaningless.
     fn add_power(&mut self, rails: Vec<String>, power: u64) {
         if self.telemetry.rails.is_empty() {
             self.telemetry.rails.clone_from(&rails);

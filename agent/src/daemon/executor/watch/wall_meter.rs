@@ -18,7 +18,7 @@ pub(super) trait WallMeter: fmt::Debug + Send {
     fn milliwatts(&mut self) -> Option<u64>;
 }
 
-/// A meter whose newest reading is a whole number of milliwatts in a file. Its program may rewrite the file or replace it by `rename`.
+/// A meter whose newest reading is an integer number of milliwatts in a file. Its program may rewrite the file or replace it by `rename`.
 #[derive(Debug)]
 pub(super) struct WallMeterFile(pub(super) PathBuf);
 

@@ -127,7 +127,7 @@ impl Stream {
         self.delivered = true;
     }
 
-    /// Sends the whole stream again.
+    /// Sends the complete stream again.
     pub(super) const fn restart(&mut self) {
         self.delivered = false;
         self.send_from(0);

@@ -17,7 +17,7 @@ pub struct OnDevice<'a> {
     memories: Vec<(HostMemory, DeviceMemory)>,
 }
 
-/// The network has an input that the samples lack.
+/// The network has an input that the samples do not have.
 #[derive(Debug, thiserror::Error)]
 #[error("the calibration samples have no values for the network's input {0}")]
 struct Nothing(String);

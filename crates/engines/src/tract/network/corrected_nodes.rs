@@ -52,7 +52,7 @@ struct CorrectedNode {
     inner: Box<dyn Expansion>,
 }
 
-/// A node's operators in a model of their own.
+/// A node's operators in a separate model.
 struct NodeModel {
     model: TypedModel,
     inputs: Vec<OutletId>,

@@ -42,7 +42,7 @@ fn pads(node: &NodeProto, graph: &GraphProto, before: &[NodeProto]) -> Option<Ve
     }
 }
 
-/// Returns a constant of whole numbers by its name.
+/// Returns a constant of integers by its name.
 fn constant(name: &str, graph: &GraphProto, before: &[NodeProto]) -> Option<Vec<i64>> {
     let of_node = || {
         let node = before

@@ -1,4 +1,5 @@
-//! Operators of old sets that tract lacks or rounds in another way: `Squeeze` without axes, `Upsample`, and the `Resize` of set 10.
+//! Operators of old sets that tract does not have or rounds in another way: `Squeeze` without axes, `Upsample`, and the `Resize` of
+//! set 10.
 
 use anyhow::bail;
 use tract_onnx::{

@@ -204,8 +204,8 @@ fn whole(text: &str) -> Option<Value> {
     Some(Value::Number(number))
 }
 
-/// Parses a float, which has a decimal point, and a sign in its exponent. Infinities and `.nan` stay texts, because JSON lacks
-/// them.
+/// Parses a float, which has a decimal point, and a sign in its exponent. Infinities and `.nan` stay texts, because JSON does not
+/// have them.
 fn fraction(text: &str) -> Option<Value> {
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = body.split_once('e').unwrap_or((body, "+0"));

@@ -6,7 +6,7 @@ use regatta_catalogue::round::Checker;
 
 use super::row::Row;
 
-/// The official checker's verdict on the whole tree.
+/// The official checker's verdict on the complete tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The checker prints `SUMMARY: submission looks OK` and exits with status 0.

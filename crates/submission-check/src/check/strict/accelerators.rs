@@ -6,7 +6,7 @@ use crate::check::{finding::Findings, rules};
 
 const COUNT: &str = "accelerators_per_node";
 const MODEL: &str = "accelerator_model_name";
-/// Model names that stand for no accelerator.
+/// Model names that mean no accelerator.
 const NO_MODEL: [&str; 5] = ["", "-", "n/a", "na", "none"];
 
 /// Checks the description of the system `name`.

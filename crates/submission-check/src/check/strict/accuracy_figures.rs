@@ -64,7 +64,7 @@ pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, find
     average_precision(text, findings);
 }
 
-/// Checks the number of responses that a script for detections prints. A log may repeat samples, but not lack any.
+/// Checks the number of responses that a script for detections prints. A log may repeat samples, but must contain all.
 fn found_results(
     text: &Text<'_>,
     (line, written): (u64, &str),
@@ -163,7 +163,7 @@ fn average_precision(text: &Text<'_>, findings: &mut Findings) {
     }
 }
 
-/// Warns about a result that is higher than the reference model's over the whole data set.
+/// Warns about a result that is higher than the reference model's over the complete data set.
 pub(super) fn too_good(
     case: &Case<'_>,
     (path, line): (&str, u64),

@@ -145,7 +145,7 @@ pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findi
     }
 }
 
-/// Checks that calibration and quantization are described, for the whole submission or beside each result.
+/// Checks that calibration and quantization are described, for the complete submission or beside each result.
 fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &mut Findings) {
     let tree = context.tree;
     let path = format!("{home}/calibration.md");

@@ -1,4 +1,4 @@
-//! The sample sets that LoadGen loads first, by seed and library sizes. They are cached for the whole check.
+//! The sample sets that LoadGen loads first, by seed and library sizes. They are cached for the complete check.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

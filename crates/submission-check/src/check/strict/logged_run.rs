@@ -67,7 +67,7 @@ impl<'a> LoggedRun<'a> {
         self.add(findings, Severity::Error, rule, key, text);
     }
 
-    /// Adds an error at the key's line, with a fix of its own.
+    /// Adds an error at the key's line, with a specific fix.
     pub(super) fn error_with_fix(
         &self,
         findings: &mut Findings,

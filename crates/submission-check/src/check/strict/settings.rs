@@ -23,7 +23,7 @@ pub(super) struct Requested {
     pub(super) permutation_known: bool,
 }
 
-/// Returns the requested settings from the log, or `None` if the log lacks one of them.
+/// Returns the requested settings from the log, or `None` if the log does not have one of them.
 pub(super) fn requested(run: &LoggedRun<'_>) -> Option<Requested> {
     let scenario = run.scenario()?;
     let mode = run.log.text("effective_test_mode")?.parse::<Mode>().ok()?;

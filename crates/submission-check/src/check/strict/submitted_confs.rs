@@ -1,6 +1,6 @@
 //! Checks the conf files of a result: `mlperf.conf` is the round's, and `user.conf` has the settings of the logged run.
 //!
-//! Lines that LoadGen ignores are ignored. Published results show two things that are no contradictions: an `mlperf.conf` from
+//! Lines that LoadGen ignores are ignored. Published results show two things that are not contradictions: an `mlperf.conf` from
 //! before the round's last benchmarks, and target rates and latencies in `user.conf` that were tuned after the run.
 
 use std::collections::BTreeMap;

@@ -135,7 +135,7 @@ impl Counters<'_> {
         }
     }
 
-    /// Checks that the script compared the whole accuracy run.
+    /// Checks that the script compared the complete accuracy run.
     ///
     /// It must have as many samples as the data set. MultiStream repeats some of them to fill its last set.
     fn check_accuracy_run(&self, case: &Case<'_>, accuracy: Option<&RunLog>, findings: &mut Findings) {

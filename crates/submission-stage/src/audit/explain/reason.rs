@@ -10,7 +10,7 @@ pub enum Reason {
         /// The distance in sample indices.
         by: i64,
     },
-    /// Some differing responses equal the whole response to another sample.
+    /// Some differing responses equal the complete response to another sample.
     OfOtherSamples {
         /// The number of these responses.
         count: u64,

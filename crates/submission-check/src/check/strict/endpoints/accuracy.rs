@@ -1,4 +1,4 @@
-//! Checks the score of an endpoints harness run: present, complete, over the whole data set and within the accuracy targets.
+//! Checks the score of an endpoints harness run: present, complete, over the complete data set and within the accuracy targets.
 
 use regatta_catalogue::round::AccuracyBound;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Checks that the score is present, complete, over the whole data set and within the accuracy targets.
+    /// Checks that the score is present, complete, over the complete data set and within the accuracy targets.
     pub(super) fn accuracy(&self, findings: &mut Findings) {
         let path = &self.documents.accuracy.path;
         let fix = "run accuracy over the complete data set, and put its document there";

@@ -110,7 +110,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Checks that latencies are within the scenario's limits: token latencies for language models, whole answers for others.
+    /// Checks that latencies are within the scenario's limits: token latencies for language models, complete answers for others.
     pub(super) fn latencies(&self, findings: &mut Findings) {
         let rules_of = self.case.rules;
         let whole = match self.case.scenario {

@@ -7,7 +7,7 @@ use crate::check::{finding::Findings, rules};
 
 /// The largest report that is read, in bytes.
 const MAX_REPORT: u64 = 1 << 20;
-/// Figures of the whole run: label, place in the summary, and divisor of the value there.
+/// Figures of the complete run: label, place in the summary, and divisor of the value there.
 const TOTALS: [(&str, &str, f64); 8] = [
     ("Total samples issued", "n_samples_issued", 1.0),
     ("Total samples completed", "n_samples_completed", 1.0),

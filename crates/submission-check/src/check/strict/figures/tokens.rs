@@ -36,7 +36,7 @@ pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings)
     }
 }
 
-/// Checks that an inferred rate counts the same whole number of tokens for each sample.
+/// Checks that an inferred rate counts the same integer number of tokens for each sample.
 fn each_sample(run: &LoggedRun<'_>, (tokens, samples): (&str, &str), findings: &mut Findings) {
     let (Some(rate), Some(samples)) = (run.number(tokens), run.number(samples)) else {
         return;
