@@ -38,7 +38,6 @@ enum ProbeError {
     /// The process crashed, or CUDA's driver did not start.
     #[error("`regatta-agent gpus` ended with {status}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
     Ended {
-        /// Its exit status.
         status: ExitStatus,
         /// Its last line of output.
         stderr: String,

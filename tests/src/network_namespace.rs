@@ -4,7 +4,6 @@ use std::{path::Path, process::Command};
 
 use regatta_test_requirements::{Requirement, namespaces as can_make_namespaces, require};
 
-/// Set in the namespace.
 const INSIDE: &str = "REGATTA_TEST_NAMESPACE";
 
 /// Returns whether this process is in a namespace of its own. If not, the test runs again in one, unless this user can make none.

@@ -62,7 +62,6 @@ impl Client {
         Self { server, tls }
     }
 
-    /// Returns the server.
     pub(super) fn server(&self) -> &str {
         &self.server
     }

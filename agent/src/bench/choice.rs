@@ -19,7 +19,6 @@ use crate::exit::Failure;
 /// The flags that select the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Named<'a> {
-    /// The engine.
     pub(crate) sut: EngineKind,
     /// The benchmark's name.
     pub(crate) model: &'a str,

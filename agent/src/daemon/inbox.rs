@@ -17,7 +17,6 @@ pub(crate) struct Inbox {
     trust: Trust,
 }
 
-/// A message from the coordinator.
 #[derive(Debug)]
 pub(crate) enum CoordinatorMessage {
     /// An authentic command for a run.

@@ -28,7 +28,6 @@ const ENROLLMENT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The lab that the daemon belongs to.
 #[derive(Debug)]
 pub(super) struct Lab {
-    /// The broker.
     pub(super) broker: BrokerAddress,
     /// The public key of the coordinator. `None` on a device that is not enrolled.
     pub(super) coordinator_key: Option<[u8; 32]>,

@@ -41,7 +41,6 @@ use crate::identity::DeviceIdentity;
 
 /// The document's file name in the state directory.
 const FILE: &str = "enrollment.json";
-/// Its schema number.
 const SCHEMA: u16 = 1;
 
 /// Why an enrollment cannot be used.

@@ -17,7 +17,6 @@ use serde_json::Value;
 use super::{prepared_run::RunPlan, run_dir::RunDir};
 use crate::exit::Failure;
 
-/// The descriptions of the engines.
 const DESCRIPTIONS: &str = "engines.json";
 
 /// Copies the calibration cache that this device made of the requested samples to the run's files. Other builds use it as an asset.

@@ -5,15 +5,11 @@ use std::io::{self, Write};
 use regatta_types::documents::RunPhase;
 use serde::{Deserialize, Serialize};
 
-/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum Event {
     /// The run has entered a phase (`preparing`, `ready`, `running`, `draining`).
-    Phase {
-        /// The phase.
-        phase: RunPhase,
-    },
+    Phase { phase: RunPhase },
     /// The run is still being prepared.
     Preparing {
         /// What it waits for, in words.

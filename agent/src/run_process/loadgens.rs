@@ -6,7 +6,6 @@ use regatta_types::{benchmark::Benchmark, documents::LoadgenChoice};
 
 /// The LoadGen of a run.
 pub(crate) struct ChosenLoadgen {
-    /// The LoadGen.
     pub(crate) loadgen: Box<dyn LoadGen>,
     /// The LoadGen's built-in `mlperf.conf`. `None` if it uses the run's file.
     pub(crate) own_mlperf_conf: Option<String>,

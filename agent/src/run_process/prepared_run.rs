@@ -31,7 +31,6 @@ use crate::{cli::BuildCommand, exit::Failure};
 /// The inputs of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunPlan {
-    /// The benchmark.
     pub(crate) benchmark: Benchmark,
     /// The engine and its settings.
     pub(crate) engine: EngineSpec,
@@ -49,7 +48,6 @@ pub(crate) struct RunPlan {
 pub(crate) enum PrepareError {
     /// Its engine must be built first.
     NotBuilt {
-        /// The command that builds it.
         command: BuildCommand,
         /// The engine's error.
         error: Box<SetUpError>,
@@ -138,7 +136,6 @@ impl RunPlan {
 }
 
 impl PreparedRun {
-    /// Returns the harness.
     pub(crate) const fn harness(&self) -> &Harness {
         &self.harness
     }

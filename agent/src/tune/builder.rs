@@ -9,7 +9,6 @@ use super::process;
 
 /// A builder of engines for one search.
 pub(super) struct Builder {
-    /// The path of this program.
     pub(super) program: PathBuf,
     /// The directory for output of builds.
     pub(super) directory: PathBuf,
@@ -21,7 +20,6 @@ pub(super) struct Builder {
     pub(super) tried: Vec<Build>,
 }
 
-/// One build.
 pub(super) struct Build {
     words: Vec<String>,
     /// The build time, or why it failed.

@@ -8,7 +8,6 @@ use regatta_types::{
 
 use super::engines::EngineLimits;
 
-/// One setting of the search.
 #[derive(Debug, Clone)]
 struct SearchedSetting {
     setting: &'static Setting,
@@ -256,7 +255,6 @@ impl SearchedSetting {
     }
 }
 
-/// Returns the value of a setting that is a number.
 fn number(value: &SettingValue) -> Option<usize> {
     match value {
         SettingValue::Integer(number) => usize::try_from(*number).ok(),

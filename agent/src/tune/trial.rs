@@ -26,13 +26,11 @@ const TOO_LATE: &str = "Reduce target QPS";
 
 /// The trials of one benchmark in one scenario.
 pub(super) struct Trials {
-    /// The path of this program.
     pub(super) program: PathBuf,
     /// Arguments of `bench` that all trials share.
     pub(super) words: Vec<String>,
     /// The model's name in conf files.
     pub(super) model: String,
-    /// The scenario.
     pub(super) scenario: Scenario,
     /// Settings of the user.
     pub(super) fixed: EngineSettings,

@@ -33,7 +33,6 @@ use crate::eventually;
 pub(crate) struct Agent {
     directory: TempDir,
     child: Option<Child>,
-    /// Its id.
     pub(crate) device: DeviceId,
 }
 

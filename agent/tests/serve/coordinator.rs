@@ -48,7 +48,6 @@ pub(crate) struct CoordinatorState {
     pub(crate) heartbeats: Vec<(Instant, Heartbeat)>,
     /// Every log message: when, which run, how many bytes of payload.
     pub(crate) log_messages: Vec<(Instant, RunId, usize)>,
-    /// The streams.
     pub(crate) streams: BTreeMap<(RunId, StreamName), Stream>,
     /// Does not acknowledge log messages.
     pub(crate) silent: bool,

@@ -21,7 +21,6 @@ pub(super) struct Audits {
 /// One audit of one combination.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Audit<'a> {
-    /// The test.
     pub(super) test: &'a str,
     /// Its place after the table's modes.
     pub(super) order: usize,

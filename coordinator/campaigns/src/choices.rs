@@ -18,7 +18,6 @@ pub(super) struct Choice<'a> {
     pub(super) mode_index: usize,
     /// The variant of the settings.
     pub(super) variant: Option<&'a Variant>,
-    /// The request of its runs.
     pub(super) request: RunRequest,
 }
 

@@ -45,7 +45,6 @@ pub(super) enum DeadlineState {
     Ahead,
     /// The wall clock says that it has passed, but has been stepped or not been watched for long. No attempt begins, and nothing is given up.
     Unconfirmed,
-    /// It has passed.
     Passed,
 }
 

@@ -29,7 +29,6 @@ pub(super) struct DeviceHeat {
 }
 
 impl DeviceHeat {
-    /// Adds an attempt.
     pub(super) fn add(&mut self, attempt: &AttemptRow, heat: Heat) {
         let attempts = self.attempts.entry(attempt.device.clone()).or_default();
         attempts.insert(time(attempt), heat);

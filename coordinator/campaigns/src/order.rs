@@ -22,12 +22,10 @@ pub(super) struct CellOrder {
     pub(super) device: String,
 }
 
-/// Returns the rank of a combination.
 pub(super) fn combination_rank(seed: u64, number: u64) -> String {
     sha256_hex(format!("{seed}/combination/{number}").as_bytes())
 }
 
-/// Returns the rank of a device.
 pub(super) fn device_rank(seed: u64, device: &DeviceId) -> String {
     sha256_hex(format!("{seed}/device/{device}").as_bytes())
 }

@@ -20,7 +20,6 @@ use super::heat::Heat;
 pub(super) struct PendingCell {
     /// Its number.
     pub(super) number: u64,
-    /// Its combination.
     pub(super) combination: u64,
     /// Its wave: priority and repetition.
     pub(super) wave: (i64, u64),
@@ -28,7 +27,6 @@ pub(super) struct PendingCell {
     pub(super) heat: Heat,
     /// The devices that may take it.
     pub(super) candidates: Arc<BTreeSet<DeviceId>>,
-    /// The devices on which it failed.
     pub(super) failed_on: BTreeSet<DeviceId>,
     /// The device whose measured rate it needs.
     pub(super) pinned_to: Option<DeviceId>,
@@ -59,9 +57,7 @@ pub(super) struct History {
 /// An attempt to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NextAttempt {
-    /// The cell.
     pub(super) cell: u64,
-    /// The device.
     pub(super) device: DeviceId,
 }
 

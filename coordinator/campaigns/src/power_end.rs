@@ -9,7 +9,6 @@ use regatta_types::{
 use super::session_threads::ThreadEnd;
 use regatta_lab_store::{self as store, Store};
 
-/// The result of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PowerSessionResult {
     /// Why it is not good.

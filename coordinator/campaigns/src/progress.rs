@@ -242,7 +242,6 @@ impl Progress {
         &self.combinations
     }
 
-    /// Returns the combination of a cell.
     pub(super) fn combination_of(&self, cell: u64) -> Option<&Combination> {
         let combination = self.cells.get(&cell)?.row.combination;
         self.combinations.get(usize::try_from(combination).ok()?)
@@ -264,7 +263,6 @@ impl Progress {
         candidates.any(|device| device != last && !has_failed(device))
     }
 
-    /// Returns the number of open attempts.
     pub(super) const fn open_attempts(&self) -> usize {
         self.open_attempts
     }

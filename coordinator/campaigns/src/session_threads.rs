@@ -42,12 +42,10 @@ enum ThreadState {
     Ended(ThreadEnd),
 }
 
-/// The state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionState {
     /// Its thread runs.
     Running,
-    /// Its thread has ended.
     Ended(ThreadEnd),
     /// Another process had it.
     Unknown,
@@ -93,7 +91,6 @@ impl SessionThreads {
         }
     }
 
-    /// Returns the state of a session.
     pub(super) fn state(&mut self, session: &str) -> SessionState {
         let Some(session) = self.sessions.get_mut(session) else {
             return SessionState::Unknown;
@@ -173,7 +170,6 @@ fn panicked(message: &str) -> RecordedFailure {
     }
 }
 
-/// Returns the message of a panic.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let formatted = panic.downcast_ref::<String>().map(String::as_str);
     let literal = panic.downcast_ref::<&str>().copied();

@@ -88,7 +88,6 @@ fn operations() -> Vec<Operation> {
     [&STORED[..], &comparison::OPERATIONS, &power::OPERATIONS].concat()
 }
 
-/// Adds the routes.
 pub(super) fn add_routes(routes: Routes) -> Routes {
     let mut routes = routes.route(
         OPENAPI,

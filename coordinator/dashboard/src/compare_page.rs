@@ -20,7 +20,6 @@ use regatta_lab_views::{
     wording::comparison_notes,
 };
 
-/// The newest comparisons.
 static NEWEST: RecentResults<CompareQuery, ComparisonReport> = RecentResults::new();
 
 /// A comparison, or the reason why there is none: a selection is unknown, or there is nothing to compare.

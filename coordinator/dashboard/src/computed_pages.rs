@@ -27,7 +27,6 @@ use regatta_lab_store::{
     workspace::Workspace,
 };
 
-/// Adds the routes.
 pub(super) fn add_routes(routes: Routes) -> Routes {
     routes
         .route("/compare", get(compare))

@@ -21,7 +21,6 @@ const MAX_ENTRIES: usize = 50;
 
 /// A device at one moment.
 pub(super) struct DeviceSnapshot {
-    /// The device.
     pub(super) row: DeviceRow,
     log: Vec<HealthLogEntry>,
 }

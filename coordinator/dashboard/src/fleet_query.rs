@@ -11,7 +11,6 @@ pub enum SortKey {
     /// The name, numbers in it by value.
     #[default]
     Name,
-    /// The state.
     State,
     /// The health, the worst last.
     Health,
@@ -19,7 +18,6 @@ pub enum SortKey {
     Run,
     /// The number of waiting runs.
     Queued,
-    /// The temperature.
     Temperature,
     /// The CPU's clock.
     Clock,

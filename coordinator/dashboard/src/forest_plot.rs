@@ -22,7 +22,6 @@ const WIDEST: f64 = 100.0;
 
 /// A row: its difference in percent.
 pub(super) struct ForestRow {
-    /// Its name.
     pub(super) name: String,
     /// The difference.
     pub(super) percent: f64,
@@ -36,13 +35,11 @@ pub(super) struct ForestRow {
     pub(super) class: &'static str,
 }
 
-/// A forest plot.
 pub(super) struct ForestPlot {
     /// Its description, for screen readers.
     pub(super) title: String,
     /// The quantity on the axis.
     pub(super) axis: String,
-    /// The rows.
     pub(super) rows: Vec<ForestRow>,
 }
 

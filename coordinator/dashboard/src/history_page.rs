@@ -20,7 +20,6 @@ use regatta_lab_views::{
     wording::excluded_runs,
 };
 
-/// The newest histories.
 static NEWEST: RecentResults<HistoryQuery, HistoryReport> = RecentResults::new();
 
 /// The number of histories that are listed, and of those that are drawn.

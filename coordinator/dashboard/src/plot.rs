@@ -20,7 +20,6 @@ const BOTTOM: f64 = 40.0;
 pub(super) struct Line {
     /// Its number, which chooses its colour and dashes.
     pub(super) number: usize,
-    /// Its points.
     pub(super) points: Vec<(f64, Option<f64>)>,
     /// Whether each point is marked.
     pub(super) has_dots: bool,
@@ -34,7 +33,6 @@ pub(super) enum Mark {
     Horizontal(f64, String),
 }
 
-/// A plot.
 pub(super) struct Plot {
     /// Its description, for screen readers.
     pub(super) title: String,
@@ -44,9 +42,7 @@ pub(super) struct Plot {
     pub(super) y: Axis,
     /// The parts of the lower axis that are shaded.
     pub(super) shaded: Vec<[f64; 2]>,
-    /// The lines.
     pub(super) lines: Vec<Line>,
-    /// The marks.
     pub(super) marks: Vec<Mark>,
 }
 

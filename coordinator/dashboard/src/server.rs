@@ -21,7 +21,6 @@ pub enum PageServerError {
     /// The page cannot listen on the address.
     #[error("cannot serve the live page at {address}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The cause.
         #[source]

@@ -29,7 +29,6 @@ pub(super) static SCRIPT: StaticFile = StaticFile::new(
     "text/javascript; charset=utf-8",
     include_str!("static/live.js"),
 );
-/// The icon.
 pub(super) static ICON: StaticFile =
     StaticFile::new("icon.svg", "image/svg+xml", include_str!("static/icon.svg"));
 

@@ -32,15 +32,11 @@ const MAX_CHARTS: usize = 16;
 pub(super) enum View {
     /// The devices.
     Fleet(FleetQuery),
-    /// One device.
     Device(DeviceId),
     /// A page of runs.
     Runs(RunListQuery),
-    /// One run.
     Run(RunId),
-    /// The campaigns.
     Campaigns,
-    /// One campaign.
     Campaign(String),
 }
 
@@ -64,12 +60,10 @@ impl Reader {
         }
     }
 
-    /// Returns the store.
     pub(super) const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Returns the workspace.
     pub(super) const fn workspace(&self) -> &Workspace {
         &self.workspace
     }

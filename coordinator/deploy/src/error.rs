@@ -16,7 +16,6 @@ pub enum DeployError {
     /// The survey failed.
     #[error(transparent)]
     Survey(#[from] SurveyError),
-    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
     /// The agent does not support the board.
@@ -43,7 +42,6 @@ pub enum DeployError {
     /// A failure after the board was changed, with the board's state now.
     #[error("{cause}; {undone}")]
     Undone {
-        /// The cause.
         cause: Box<Self>,
         /// The board's state now.
         undone: String,

@@ -57,7 +57,6 @@ pub enum IdentityError {
     /// The name belongs to a device with another key.
     #[error("{name} is {known}, and this board is {}: it was set up again, or is another board", or_nobody(.found))]
     Changed {
-        /// The name.
         name: String,
         /// The id in the store.
         known: DeviceId,
@@ -67,7 +66,6 @@ pub enum IdentityError {
     /// The board is in the lab under another name.
     #[error("this board is {device} and already called {known}")]
     OtherName {
-        /// Its id.
         device: DeviceId,
         /// Its name in the lab.
         known: String,
@@ -75,7 +73,6 @@ pub enum IdentityError {
     /// The board was removed from the lab.
     #[error("this board was removed as {known} ({device}), and its key stays refused")]
     Removed {
-        /// Its id.
         device: DeviceId,
         /// Its name at that time.
         known: String,

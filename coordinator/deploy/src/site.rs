@@ -17,7 +17,6 @@ const SERVICE: &str = include_str!("scripts/service.sh");
 /// A failed step.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
-    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
     /// The local package cannot be read.

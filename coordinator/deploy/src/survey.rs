@@ -10,7 +10,6 @@ use super::package::Package;
 /// A failed survey.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
     /// The board has no usable shell.

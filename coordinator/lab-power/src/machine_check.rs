@@ -15,7 +15,6 @@ use super::{
 /// The official programs' oldest Python.
 const OLDEST_PYTHON: (u32, u32) = (3, 7);
 
-/// The checks of one machine.
 pub(super) struct MachineCheck<'a> {
     /// Precedes every subject, where a session has two machines: `director ` or `device `.
     pub(super) role: &'static str,

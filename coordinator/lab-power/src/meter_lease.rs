@@ -13,9 +13,7 @@ pub enum LeaseError {
         "session {session} of process {pid} uses the meter {meter}; hint: wait for its end, or name another with --meter"
     )]
     Busy {
-        /// The meter.
         meter: String,
-        /// The session.
         session: String,
         /// Its process.
         pid: u32,
@@ -25,12 +23,7 @@ pub enum LeaseError {
         "session {session} of a process on another machine or in another container has the meter {meter}; \
          hint: if that process has ended, `regatta meter free {meter}`"
     )]
-    Unknown {
-        /// The meter.
-        meter: String,
-        /// The session.
-        session: String,
-    },
+    Unknown { meter: String, session: String },
     /// A session with another meter has the device.
     #[error(
         "session {} measures the device with the meter {}; hint: wait for its end: `regatta power show {}`",

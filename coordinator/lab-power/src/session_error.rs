@@ -28,7 +28,6 @@ pub enum PowerSessionError {
     /// A run of an earlier session is still on the device.
     #[error("run {run} of an earlier power session has not ended within {} s", .waited.as_secs())]
     EarlierRun {
-        /// The run.
         run: RunId,
         /// The time that was waited.
         waited: Duration,

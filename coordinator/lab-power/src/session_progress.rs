@@ -16,7 +16,6 @@ pub enum SessionNews<'a> {
     LeaseTakenOver {
         /// The earlier session.
         session: &'a str,
-        /// The meter.
         meter: &'a str,
     },
     /// The checks before the session.
@@ -41,7 +40,6 @@ pub enum SessionNews<'a> {
     Mean {
         /// Watts.
         watts: f64,
-        /// The number of samples.
         samples: usize,
     },
     /// Something was observed beside it.

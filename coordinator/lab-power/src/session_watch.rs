@@ -98,7 +98,6 @@ impl<'a> SessionWatch<'a> {
         self.found.push(SessionObservation { time, text });
     }
 
-    /// Returns the observations.
     pub(crate) fn observations(&self) -> Vec<SessionObservation> {
         self.found.clone()
     }

@@ -18,7 +18,6 @@ const AS_IS: &str = "as-is";
 /// An error in a requested state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The preset is unknown.
     #[error("{0}, and in a plan a table of values (docs/device-state.md)")]
     Preset(#[from] UnknownWord),
     /// A value cannot be parsed.
@@ -36,9 +35,7 @@ pub enum StateError {
         "no MaxQ clocks are published for {benchmark} {scenario} on {board}: name your own in a plan (docs/device-state.md)"
     )]
     NotPublished {
-        /// The benchmark.
         benchmark: String,
-        /// The scenario.
         scenario: Scenario,
         /// The board in words: its name from the plan or the device.
         board: String,

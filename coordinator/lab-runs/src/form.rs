@@ -22,9 +22,7 @@ pub enum NoForm {
         own.dtype.word()
     )]
     NoAsset {
-        /// The benchmark.
         benchmark: String,
-        /// The requested form.
         requested: Form,
         /// The benchmark file's form.
         own: Form,

@@ -128,7 +128,6 @@ fn directories(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     Ok(runs)
 }
 
-/// Returns the runs that have a record.
 fn recorded(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     let mut runs = directories(workspace)?;
     runs.retain(|run| workspace.run(*run).record().exists());

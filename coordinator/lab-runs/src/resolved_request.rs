@@ -39,7 +39,6 @@ pub enum RequestError {
     /// No run with these settings can start or end.
     #[error("{scenario} cannot run with these settings")]
     Settings {
-        /// The scenario.
         scenario: Scenario,
         /// The setting, and the values that it allows.
         #[source]

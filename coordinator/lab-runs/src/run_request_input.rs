@@ -31,7 +31,6 @@ pub enum RunRequestError {
     /// The engine does not accept a setting.
     #[error("{error}")]
     EngineSetting {
-        /// The engine.
         engine: EngineKind,
         /// The rejected setting.
         error: EngineSettingError,

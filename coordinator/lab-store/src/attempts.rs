@@ -52,7 +52,6 @@ pub struct NewAttempt<'a> {
 /// The work of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub enum AttemptWork<'a> {
-    /// A run.
     Run(&'a RunDraft),
     /// A power session with this id, which requests its runs itself.
     Session(&'a str),

@@ -36,12 +36,7 @@ pub enum StoreError {
     #[error(
         "power session {session} measures the device with the meter {meter}; hint: wait for its end: `regatta power show {session}`"
     )]
-    Measured {
-        /// The session.
-        session: String,
-        /// Its meter.
-        meter: String,
-    },
+    Measured { session: String, meter: String },
     /// SQLite failed.
     #[error("the store failed")]
     Sqlite(#[from] rusqlite::Error),

@@ -74,7 +74,6 @@ pub enum HealthChange<'a> {
     RunSucceeded(RunId),
     /// A run failed because of the device. After `limit` failures in a row the device is quarantined.
     DeviceFailed {
-        /// The run.
         run: RunId,
         /// The reason of the failure.
         reason: &'a str,
@@ -89,9 +88,7 @@ pub enum HealthChange<'a> {
     Resumed,
     /// An operator clears it.
     Cleared(Option<&'a str>),
-    /// A check passed.
     CheckPassed,
-    /// A check failed.
     CheckFailed(&'a str),
 }
 

@@ -34,10 +34,7 @@ pub enum Entry {
     /// Another device has used the token.
     Used,
     /// The device was removed earlier. Its key cannot enroll again.
-    Removed {
-        /// The name that it had.
-        name: String,
-    },
+    Removed { name: String },
     /// The device is enrolled under another name, and must not be renamed.
     OtherName {
         /// The name under which it is enrolled.

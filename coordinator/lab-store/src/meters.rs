@@ -89,7 +89,6 @@ struct Holder {
     thread: u32,
     /// Clock ticks from the boot to the thread's start.
     started: u64,
-    /// The boot.
     boot: String,
     /// The PID namespace: containers count their processes on their own.
     #[serde(default)]
@@ -154,10 +153,7 @@ pub struct LeasedDevice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leased {
     /// Meter and device are leased to the session. A stale lease of another one has ended.
-    Taken {
-        /// The lease that has ended.
-        ended: Option<Lease>,
-    },
+    Taken { ended: Option<Lease> },
     /// Another session uses the meter, or may use it.
     MeterBusy(Lease),
     /// A session with another meter uses the device, or may use it.

@@ -101,7 +101,6 @@ pub enum SystemChoice {
     OwnIfAny,
     /// The device's own; a device without one refuses the run.
     Own,
-    /// None.
     None,
     /// The one with this name, or in this file, which ends in `.toml`.
     Named(String),

@@ -65,7 +65,6 @@ words! {
 }
 
 words! {
-    /// The state of a cell.
     CellState, "state of a cell" {
         /// The cell needs an attempt, or has an open one.
         Waiting = "waiting",

@@ -42,9 +42,7 @@ pub(super) struct Args {
 /// The known runs of a check.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownRuns<'a> {
-    /// The benchmark.
     benchmark: &'a str,
-    /// The engine.
     engine: EngineKind,
     /// The longest wait for them.
     longest: Duration,
@@ -61,7 +59,6 @@ impl KnownRuns<'static> {
 
 /// The check of one device.
 pub(super) struct Checked {
-    /// Its verdict.
     pub(super) verdict: CheckVerdict,
     accuracy: RunRow,
     performance: RunRow,

@@ -80,7 +80,6 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
     Ok(())
 }
 
-/// Copies the files and returns their number.
 fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<usize> {
     let directory = out.join("files");
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;

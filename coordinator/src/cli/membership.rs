@@ -156,7 +156,6 @@ fn issue(
     })
 }
 
-/// Returns the enrolled device of a name.
 fn enrolled(name: &str, store: &Store) -> Result<DeviceId, Failure> {
     let members = store.members().all()?.into_iter();
     let mut found = members.filter(|member| member.removed.is_none() && member.name == name);

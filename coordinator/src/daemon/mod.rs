@@ -35,7 +35,6 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// The reason why a daemon cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DaemonFault {
-    /// A thread has ended.
     #[error("the coordinator's {0} thread ended by itself")]
     ThreadEnded(String),
     /// The workspace is no longer where it was.

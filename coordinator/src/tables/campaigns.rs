@@ -17,15 +17,12 @@ const MAX_FAILED: usize = 8;
 
 /// An attempt of a report, or the end of a cell that no attempt explains.
 pub(crate) struct ReportLine {
-    /// The cell.
     pub(crate) cell: u64,
-    /// Its repetition.
     pub(crate) repetition: u64,
     /// The subject of its runs.
     pub(crate) subject: CellSubject,
     /// Its state: that of the cell, not of the attempt.
     pub(crate) cell_state: &'static str,
-    /// The attempt.
     pub(crate) attempt: Option<AttemptRow>,
     /// The attempt's device, by name.
     pub(crate) device: Option<String>,

@@ -19,7 +19,6 @@ pub(crate) struct Comparison {
 pub(crate) struct UnmetRule {
     /// The rule's short name.
     pub(crate) rule: String,
-    /// The number of findings.
     pub(crate) findings: usize,
     /// The reason why no rehearsal can meet it. `None` if one should.
     pub(crate) expected: Option<String>,

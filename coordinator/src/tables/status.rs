@@ -12,12 +12,9 @@ use regatta_lab_store::{DeviceActivity, DeviceHealth};
 use super::{cell, right, table};
 use regatta_lab_views::wording::{self, ago};
 
-/// The status of a lab.
 #[derive(Debug, Serialize)]
 pub(crate) struct LabStatus {
-    /// The coordinator.
     pub(crate) coordinator: CoordinatorStatus,
-    /// The broker.
     pub(crate) broker: BrokerStatus,
     /// The workspace's disk.
     pub(crate) disk: DiskStatus,
@@ -35,7 +32,6 @@ pub(crate) struct LabStatus {
     pub(crate) attention: Vec<String>,
 }
 
-/// The coordinator.
 #[derive(Debug, Serialize)]
 pub(crate) struct CoordinatorStatus {
     /// Whether one serves the workspace.
@@ -48,12 +44,10 @@ pub(crate) struct CoordinatorStatus {
     pub(crate) page: Option<String>,
 }
 
-/// The broker.
 #[derive(Debug, Serialize)]
 pub(crate) struct BrokerStatus {
     /// Whether it is part of the coordinator.
     pub(crate) embedded: bool,
-    /// Its address.
     pub(crate) address: String,
     /// Whether the coordinator is connected to it.
     pub(crate) connected: bool,
@@ -88,13 +82,9 @@ pub(crate) struct TokenStatus {
 pub(crate) struct DeviceStatus {
     /// Its id.
     pub(crate) device: String,
-    /// Its name.
     pub(crate) name: String,
-    /// Its activity.
     pub(crate) state: DeviceActivity,
-    /// Its health.
     pub(crate) health: DeviceHealth,
-    /// The run that it has.
     pub(crate) run: Option<RunId>,
     /// The scenario and mode of that run.
     pub(crate) subject: Option<String>,

@@ -54,7 +54,6 @@ pub enum DiceError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The number of samples.
         samples: usize,
     },
     /// A segmentation beside the samples cannot be read.
@@ -89,9 +88,7 @@ pub enum DiceError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The class.
         class: u8,
-        /// The number of classes.
         classes: usize,
     },
 }

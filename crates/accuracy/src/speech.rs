@@ -13,7 +13,6 @@ const SYMBOLS: &[u8] = b" abcdefghijklmnopqrstuvwxyz'";
 
 /// How texts are compared.
 pub(crate) enum TextRules {
-    /// Word by word.
     Words,
     /// After normalisation, and with words that are joined or separated as equals.
     English(Box<EnglishNormalizer>),
@@ -126,7 +125,6 @@ pub enum SpeechScoreError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The number of samples.
         samples: usize,
     },
     /// A response has a part of a symbol.
@@ -150,9 +148,7 @@ pub enum SpeechScoreError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The symbol.
         symbol: i64,
-        /// The number of symbols.
         symbols: usize,
     },
 }

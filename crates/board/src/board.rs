@@ -17,7 +17,6 @@ const CHIPS: [(&str, &str, &str); 5] = [
 /// Directories of the device tree. On most systems, the first is a link to the second.
 const DEVICE_TREES: [&str; 2] = ["proc/device-tree", "sys/firmware/devicetree/base"];
 
-/// The board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Board {
     /// The kind of machine.

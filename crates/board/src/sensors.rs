@@ -5,14 +5,11 @@ use serde::Serialize;
 
 use super::root::Root;
 
-/// All sensors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Sensors {
-    /// Thermal zones.
     pub(crate) thermal: Vec<ThermalZone>,
     /// Power rails.
     pub(crate) rails: Vec<Rail>,
-    /// Fans.
     pub(crate) fans: Vec<Fan>,
     /// Number of power supply events since boot, if the board counts them.
     pub(crate) over_current_events: Option<u64>,
@@ -63,7 +60,6 @@ pub(crate) struct Rail {
     pub(crate) limit_milliamperes: Option<u64>,
 }
 
-/// A fan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fan {
     /// The driver's name.

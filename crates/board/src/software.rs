@@ -30,7 +30,6 @@ pub(crate) struct Software {
     pub(crate) cuda: Option<String>,
     /// TensorRT, by the library that an engine would load.
     pub(crate) tensorrt: Option<String>,
-    /// cuDNN.
     pub(crate) cudnn: Option<String>,
     /// The driver of a discrete GPU.
     pub(crate) driver: Option<String>,

@@ -16,7 +16,6 @@ pub(crate) struct Packed {
 pub(crate) struct Carried {
     /// Its name without the extension.
     pub(crate) name: String,
-    /// Its text.
     pub(crate) text: String,
 }
 

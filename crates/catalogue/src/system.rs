@@ -130,11 +130,8 @@ pub enum SystemError {
     Run {
         /// The line of the `[[run]]`.
         line: usize,
-        /// Its benchmark.
         benchmark: String,
-        /// Its scenario.
         scenario: Scenario,
-        /// Its power setting.
         power: PowerSetting,
         /// What is wrong with it.
         reason: String,

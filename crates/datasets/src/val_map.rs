@@ -33,7 +33,6 @@ pub enum ValMapError {
     Line {
         /// The file.
         path: PathBuf,
-        /// The line.
         line: usize,
     },
     /// A label is not an integer.
@@ -41,7 +40,6 @@ pub enum ValMapError {
     Label {
         /// The file.
         path: PathBuf,
-        /// The line.
         line: usize,
         /// The label's text.
         text: String,

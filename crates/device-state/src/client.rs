@@ -25,7 +25,6 @@ const TIMEOUT: Duration = Duration::from_secs(150);
 pub enum HelperError {
     /// No connection to the helper can be opened.
     Unavailable {
-        /// The path of the socket.
         socket: PathBuf,
         /// The cause.
         source: io::Error,

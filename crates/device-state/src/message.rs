@@ -125,7 +125,6 @@ impl ControlReport {
 /// A line of the helper's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseLine {
-    /// One control.
     Control(ControlReport),
     /// The last line of a request that succeeded.
     Done,

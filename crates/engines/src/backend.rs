@@ -31,7 +31,6 @@ pub trait EngineBackend {
     where
         Self: Sized;
 
-    /// Returns the kind of engine.
     fn kind(&self) -> EngineKind;
 
     /// Returns how the engine is served.

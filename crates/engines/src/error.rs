@@ -31,7 +31,6 @@ pub enum EngineError {
     /// Hardware or software that the engine needs is missing or does not work.
     #[error("the {engine} engine cannot be used here")]
     Unavailable {
-        /// The engine.
         engine: EngineKind,
         /// The cause.
         #[source]
@@ -64,7 +63,6 @@ pub enum EngineError {
     /// No built engine is suitable for the run.
     #[error("the {engine} engine finds no engine in {}: {reason}", missing.cache.display())]
     NotBuilt {
-        /// The engine.
         engine: EngineKind,
         /// Why no engine in the cache is suitable.
         reason: String,
@@ -77,7 +75,6 @@ pub enum EngineError {
     /// The model file cannot be read.
     #[error("the model {} cannot be read; hint: put it there, or name its scratch directory with --scratch", file.display())]
     ModelUnreadable {
-        /// The file.
         file: PathBuf,
         /// The cause.
         #[source]
@@ -86,7 +83,6 @@ pub enum EngineError {
     /// The model file differs from the benchmark's.
     #[error("the model {} is not the benchmark's: its SHA-256 is {found}, expected {expected}", file.display())]
     ModelDiffers {
-        /// The file.
         file: PathBuf,
         /// SHA-256 of the file, hexadecimal.
         found: String,
@@ -96,7 +92,6 @@ pub enum EngineError {
     /// The engine's library rejects the model.
     #[error("{engine} cannot load the model {}", file.display())]
     ModelRefused {
-        /// The engine.
         engine: EngineKind,
         /// The model file.
         file: PathBuf,
@@ -138,7 +133,6 @@ pub enum EngineError {
     /// The engine failed during a computation.
     #[error("{engine} failed while it computed a batch of {samples} samples")]
     Compute {
-        /// The engine.
         engine: EngineKind,
         /// Samples in the batch.
         samples: usize,

@@ -130,7 +130,6 @@ pub struct Answers {
     ends: Vec<AnswerEnd>,
 }
 
-/// The end of an answer.
 #[derive(Debug, Clone, Copy)]
 struct AnswerEnd {
     place: usize,

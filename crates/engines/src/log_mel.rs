@@ -9,7 +9,6 @@ use rustfft::{Fft, FftPlanner, num_complex::Complex};
 
 use self::mel_filters::MelFilters;
 
-/// The sizes of a spectrogram.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpectrogramSizes {
     /// Values in a second.

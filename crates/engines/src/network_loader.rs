@@ -11,7 +11,6 @@ use super::{
 
 /// Loads single networks on one kind of engine.
 pub(super) trait NetworkSource {
-    /// The networks.
     type Network: Network;
 
     /// Loads the network of a request, once for each stream of the request. `streams` is the number of streams in the other networks of the
@@ -163,7 +162,6 @@ pub(super) fn integer(name: &str) -> FurtherInput {
     }
 }
 
-/// Returns an input that is kept.
 pub(super) fn kept(name: &str, shape: Vec<usize>, update: KeptUpdate) -> KeptInput {
     KeptInput {
         input: floats(name, shape),

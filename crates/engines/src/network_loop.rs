@@ -12,7 +12,6 @@ use super::{
 pub enum NetworkLoop<'a> {
     /// An encoder, a prediction and a joint network.
     Transducer(&'a Transducer),
-    /// An encoder and a decoder.
     EncoderDecoder(&'a EncoderDecoder),
 }
 

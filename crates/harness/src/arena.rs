@@ -63,9 +63,7 @@ impl SampleSizes {
 
 /// Memory for the batches of a lane, reserved for the largest.
 pub(crate) struct BatchMemory {
-    /// The samples' indices.
     pub(crate) indices: Vec<QuerySampleIndex>,
-    /// Their slots.
     slots: Vec<usize>,
 }
 

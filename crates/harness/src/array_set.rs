@@ -87,7 +87,6 @@ impl ArraySet {
 }
 
 impl Array {
-    /// Reads the row of the sample with this index.
     fn read(&self, index: usize, row: &mut [u8]) -> Result<(), SampleError> {
         let offset = self.begin + (index as u64) * (self.row as u64);
         let read = self.file.read_exact_at(row, offset);

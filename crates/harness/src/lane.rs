@@ -84,7 +84,6 @@ impl Lane {
         self.engine.unit()
     }
 
-    /// Returns the name of that unit.
     pub(crate) fn unit_name(&self) -> String {
         self.engine.unit_name()
     }

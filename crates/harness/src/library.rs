@@ -37,7 +37,6 @@ pub enum LibraryError {
     /// The map file is not valid.
     #[error("the dataset of {benchmark} cannot be used")]
     Map {
-        /// The benchmark.
         benchmark: String,
         /// The cause.
         #[source]
@@ -46,7 +45,6 @@ pub enum LibraryError {
     /// A sample is missing or not valid.
     #[error("the dataset of {benchmark} cannot be used")]
     Sample {
-        /// The benchmark.
         benchmark: String,
         /// The cause, which names the file.
         #[source]
@@ -55,7 +53,6 @@ pub enum LibraryError {
     /// The directory of the samples does not exist.
     #[error("there are no samples of {benchmark} as {form} in {}; hint: `{command}` prepares them", directory.display())]
     NotPrepared {
-        /// The benchmark.
         benchmark: String,
         /// Type and layout of the samples.
         form: Form,
@@ -70,7 +67,6 @@ pub enum LibraryError {
     /// The samples have another type, layout or shape.
     #[error("the samples in {} cannot be used for {benchmark}", directory.display())]
     OtherSamples {
-        /// The benchmark.
         benchmark: String,
         /// The directory of the samples.
         directory: PathBuf,
@@ -101,9 +97,7 @@ pub enum LibraryError {
     /// The benchmark's description is inconsistent.
     #[error("the description of {benchmark} cannot be used: {problem}")]
     Description {
-        /// The benchmark.
         benchmark: String,
-        /// The problem.
         problem: &'static str,
     },
     /// The requested lengths of sequences cannot be used.

@@ -31,7 +31,6 @@ pub enum MapFileError {
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// The problem.
         problem: &'static str,
     },
     /// A line does not have the size of the sample's original image.

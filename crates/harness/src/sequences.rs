@@ -16,7 +16,6 @@ pub enum SequenceError {
     /// The lengths do not suit the benchmark.
     #[error("sequence_lengths is {lengths}, which {benchmark} cannot have: {reason}")]
     Unsuitable {
-        /// The benchmark.
         benchmark: String,
         /// The requested lengths.
         lengths: SequenceLengths,
@@ -26,7 +25,6 @@ pub enum SequenceError {
     /// The samples' masks cannot be read.
     #[error("the dataset of {benchmark} cannot be used")]
     Masks {
-        /// The benchmark.
         benchmark: String,
         /// The cause, which names the file.
         #[source]

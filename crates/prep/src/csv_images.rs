@@ -20,7 +20,6 @@ pub(crate) struct Image {
     pub(crate) row: usize,
     /// The pixels in the order of the table.
     pub(crate) pixels: Vec<f32>,
-    /// The label.
     pub(crate) label: i64,
 }
 

@@ -60,7 +60,6 @@ pub enum PrepError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// The reason.
         reason: String,
     },
     /// A calibration list names an image twice, or one that the labels do not have.
@@ -290,7 +289,6 @@ pub enum PrepError {
     ManifestLength {
         /// The file.
         path: PathBuf,
-        /// Its number of lines.
         lines: usize,
         /// The number of files.
         expected: usize,

@@ -42,7 +42,6 @@ pub enum ScaleError {
     InvalidScale {
         /// The file.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
         /// The scale's text.
         text: String,

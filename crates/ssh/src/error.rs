@@ -36,7 +36,6 @@ pub enum SshError {
         to: String,
         /// The key type.
         kind: String,
-        /// Its fingerprint.
         fingerprint: String,
     },
     /// The host's key has changed.
@@ -50,7 +49,6 @@ pub enum SshError {
         place: String,
         /// The key type.
         kind: String,
-        /// Its fingerprint.
         fingerprint: String,
         /// The host's name in the file, for ssh-keygen.
         name: String,

@@ -70,7 +70,6 @@ impl Budget<'_> {
         (self.limits.expect_space)()
     }
 
-    /// Copies a file.
     fn copy(&mut self, from: &mut impl Read, to: &mut File) -> io::Result<()> {
         loop {
             let copied = io::copy(&mut from.by_ref().take(PIECE), to)?;

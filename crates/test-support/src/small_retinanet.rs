@@ -118,7 +118,6 @@ fn head(nodes: &mut Vec<NodeProto>, features: &str, kind: &str) -> String {
     rows
 }
 
-/// Sets kernel, stride and padding of a node.
 pub(crate) fn with(mut node: NodeProto, kernel: i64, stride: i64, padding: i64) -> NodeProto {
     node.attribute = vec![
         numbers("kernel_shape", &[kernel; 2]),
@@ -128,7 +127,6 @@ pub(crate) fn with(mut node: NodeProto, kernel: i64, stride: i64, padding: i64) 
     node
 }
 
-/// Returns a tensor of floats.
 pub(crate) fn floats(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
     TensorProto {
         name: name.to_owned(),

@@ -14,7 +14,6 @@ pub trait UnitProfiler {
     /// The error of a measurement.
     type Error;
 
-    /// Returns the number of units.
     fn units(&self) -> usize;
 
     /// Returns the batch sizes to measure on a unit, ascending to the largest that it may take.

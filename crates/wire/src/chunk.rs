@@ -76,7 +76,6 @@ impl<'a> Chunk<'a> {
 pub enum LogMessage<'a> {
     /// A chunk of the stream.
     Chunk(Chunk<'a>),
-    /// The end of the stream.
     End(crate::message::StreamEnd),
 }
 

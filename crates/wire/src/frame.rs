@@ -56,7 +56,6 @@ pub enum FrameError {
     Body {
         /// The frame's kind.
         kind: u8,
-        /// The reason.
         reason: String,
     },
 }

@@ -17,7 +17,6 @@ use crate::{
 
 /// A message: a kind number and a body that postcard encodes.
 pub trait Message: Serialize + DeserializeOwned {
-    /// The kind in the frame.
     const KIND: FrameKind;
 
     /// Encodes the message as a frame.

@@ -49,7 +49,6 @@ pub(crate) enum Announcement {
     Hello,
     /// The heartbeat with this sequence number.
     Heartbeat(u64),
-    /// A page of the inventory.
     InventoryPage(Inventory),
     /// Clears the retained state of a removed run.
     ClearedState(RunId),

@@ -56,7 +56,6 @@ pub(crate) fn heartbeat(device: &Device, heartbeat: &Heartbeat) -> Option<Public
     })
 }
 
-/// Returns a page of the inventory.
 pub(crate) fn inventory_page(device: &Device, page: &Inventory) -> Option<Publication> {
     report(device, Leaf::Telemetry, page)
 }

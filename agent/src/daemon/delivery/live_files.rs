@@ -72,7 +72,6 @@ impl LiveFiles {
         })
     }
 
-    /// Returns the run.
     pub(super) const fn run(&self) -> RunId {
         self.run
     }

@@ -26,7 +26,6 @@ use crate::{
     run_process::event::Event,
 };
 
-/// The active run.
 #[derive(Debug)]
 pub(super) struct ActiveRun {
     run: RunId,
@@ -50,7 +49,6 @@ pub(super) struct ActiveRun {
     extras: Option<Extras>,
 }
 
-/// An event of the active run.
 #[derive(Debug)]
 pub(crate) enum ActiveRunEvent {
     /// An event of the run process.

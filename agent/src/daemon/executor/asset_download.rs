@@ -30,10 +30,8 @@ pub(super) struct AssetDownload {
     events: mpsc::Receiver<DownloadEvent>,
 }
 
-/// An event of a download.
 #[derive(Debug)]
 pub(crate) enum DownloadEvent {
-    /// The progress.
     Progress(Progress),
     /// The download has finished or failed.
     Ended(Result<(), AssetError>),

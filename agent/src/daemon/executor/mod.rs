@@ -53,14 +53,12 @@ pub(crate) struct Executor {
 pub(crate) enum ExecutorEvent {
     /// An event of the asset download.
     Download(DownloadEvent),
-    /// An event of the active run.
     ActiveRun(ActiveRunEvent),
 }
 
 /// The steps of one run, in order.
 #[derive(Debug)]
 pub(crate) struct Execution {
-    /// The run.
     pub(crate) run: RunId,
     /// What has happened.
     pub(crate) steps: Vec<ExecutionStep>,

@@ -89,7 +89,6 @@ impl RunProcess {
         })
     }
 
-    /// Returns the identity of the process.
     pub(crate) fn identity(&self) -> ProcessIdentity {
         self.identity.clone()
     }

@@ -29,7 +29,6 @@ impl WindowMeter {
         }
     }
 
-    /// Closes the window and returns its cost.
     pub(crate) fn close(self, bytes_sent: u64) -> WindowCost {
         let thread = ThreadCounters::read().since(self.thread);
         WindowCost {

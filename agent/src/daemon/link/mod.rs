@@ -19,9 +19,7 @@ pub(crate) use secure::SecureLink;
 /// A message to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Publication {
-    /// The topic.
     pub(crate) topic: String,
-    /// The payload.
     pub(crate) payload: Vec<u8>,
     /// Whether the broker retains the message for later subscribers.
     pub(crate) retain: bool,
@@ -29,7 +27,6 @@ pub(crate) struct Publication {
     pub(crate) at_least_once: bool,
 }
 
-/// An event of a link.
 #[derive(Debug)]
 pub(crate) enum LinkEvent<Receipt> {
     /// The link is connected and subscribed. Earlier publications may be lost.
@@ -38,9 +35,7 @@ pub(crate) enum LinkEvent<Receipt> {
     Disconnected,
     /// A message arrived.
     Message {
-        /// The topic.
         topic: String,
-        /// The payload.
         payload: Bytes,
         /// The receipt to pass to [`Link::settle`] when the effects of the message are on disk.
         receipt: Receipt,

@@ -34,10 +34,8 @@ const MAX_PACKET: u32 = 256 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The settings of a link.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkSettings {
-    /// The broker.
     pub(crate) broker: BrokerAddress,
     /// TLS parameters, if the broker uses TLS.
     pub(crate) secure: Option<SecureLink>,

@@ -25,10 +25,8 @@ pub(crate) enum RunEvent {
     Unknown,
 }
 
-/// The start of a run.
 #[derive(Debug)]
 pub(crate) struct RunStart {
-    /// The run.
     pub(crate) run: RunId,
     /// The run's directory.
     pub(crate) dir: RunDir,

@@ -35,7 +35,6 @@ const MAX_JOURNAL: u64 = 16 << 20;
 pub enum Record {
     /// The stream is final.
     Sealed {
-        /// The stream.
         stream: StreamName,
         /// Its length in bytes.
         length: u64,
@@ -44,21 +43,14 @@ pub enum Record {
     },
     /// The coordinator has committed all bytes before the offset.
     Committed {
-        /// The stream.
         stream: StreamName,
         /// The offset in bytes.
         offset: u64,
     },
     /// The coordinator has the complete stream with an equal hash.
-    Whole {
-        /// The stream.
-        stream: StreamName,
-    },
+    Whole { stream: StreamName },
     /// The coordinator has dropped the stream and needs it again from the start.
-    Restarted {
-        /// The stream.
-        stream: StreamName,
-    },
+    Restarted { stream: StreamName },
 }
 
 /// An open journal.

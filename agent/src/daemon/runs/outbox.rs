@@ -69,7 +69,6 @@ impl Outbox {
         self.streams.retain(|name, _| names.contains(name));
     }
 
-    /// Returns the names of all streams.
     pub(crate) fn names(&self) -> Vec<StreamName> {
         self.streams.keys().cloned().collect()
     }
@@ -79,7 +78,6 @@ impl Outbox {
         self.streams.get(name)?.sha256()
     }
 
-    /// Returns whether a stream is sealed.
     pub(crate) fn is_sealed(&self, name: &StreamName) -> bool {
         self.sha256(name).is_some()
     }

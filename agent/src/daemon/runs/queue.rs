@@ -107,7 +107,6 @@ impl RunQueue {
         self.store.ids_with_state()
     }
 
-    /// Returns the runs for the inventory.
     pub(crate) fn inventory(&self) -> Vec<HeldRun> {
         self.store.inventory()
     }

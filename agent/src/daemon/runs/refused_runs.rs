@@ -30,7 +30,6 @@ impl RefusedRuns {
         self.0.push_back((run, state));
     }
 
-    /// Removes a run.
     pub(super) fn remove(&mut self, run: RunId) {
         self.0.retain(|(refused, _)| *refused != run);
     }

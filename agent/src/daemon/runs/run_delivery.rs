@@ -19,7 +19,6 @@ use super::{
 /// A message about a stream: a chunk, or the stream's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StreamMessage {
-    /// The stream.
     pub(crate) stream: StreamName,
     /// The encoded message.
     pub(crate) payload: Vec<u8>,

@@ -46,7 +46,6 @@ pub(crate) enum RunDirError {
 }
 
 impl RunDirError {
-    /// Returns whether the disk was full.
     pub(crate) fn is_disk_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }
@@ -166,7 +165,6 @@ impl RunDir {
         Ok(self.spec()?.assets.filter(|assets| !assets.needed.is_empty()))
     }
 
-    /// Reads the job.
     pub(crate) fn read_job(&self) -> Result<Job, RunDirError> {
         let path = self.path.join("job.json");
         let bytes = fs::read(&path).map_err(|source| RunDirError::Io {

@@ -129,7 +129,6 @@ impl RunStore {
         self.runs.keys().copied().chain(self.refused.ids())
     }
 
-    /// Returns the runs for the inventory.
     pub(super) fn inventory(&self) -> Vec<HeldRun> {
         let holding = |id: &RunId| match self.runs.get(id) {
             Some(run) if run.job().released => RunHolding::Released,

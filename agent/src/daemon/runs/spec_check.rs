@@ -46,7 +46,6 @@ pub(crate) enum SpecError {
     /// This build does not have the engine.
     #[error("this agent has no {requested} engine; it has {available}")]
     Engine {
-        /// The requested engine.
         requested: EngineKind,
         /// The available engines.
         available: String,

@@ -27,7 +27,6 @@ const ATTEMPT: &str = "attempt.json";
 /// The inputs of sealing that the run's directory does not contain.
 #[derive(Clone)]
 pub(crate) struct SealRequest {
-    /// The run.
     pub(crate) run: RunId,
     /// The run's directory.
     pub(crate) dir: RunDir,

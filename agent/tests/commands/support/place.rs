@@ -15,7 +15,6 @@ pub(crate) struct Place {
     pub(crate) fakes: FakeTensorrt,
     /// The engine that `bench` runs.
     pub(crate) sut: &'static str,
-    /// Its LoadGen.
     pub(crate) loadgen: &'static str,
 }
 

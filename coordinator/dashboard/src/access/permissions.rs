@@ -126,7 +126,6 @@ impl Access {
         visitor.token().map(|token| self.live_views.take(token))
     }
 
-    /// Ends a session.
     pub(super) fn end(&self, session: &Session) {
         self.sessions.end(session);
         self.changes.send_replace(());

@@ -45,7 +45,6 @@ impl Secret {
         Some(Self(*secret))
     }
 
-    /// Returns the text of a token.
     pub(super) fn token_text(&self) -> String {
         format!("{PREFIX}{}", self.text())
     }

@@ -26,7 +26,6 @@ const MAX: usize = 256;
 pub(crate) struct Session {
     /// SHA-256 of the id in the cookie.
     id: [u8; 32],
-    /// The number of its token.
     pub(super) token: i64,
     /// The token's name.
     pub(super) name: String,
@@ -85,7 +84,6 @@ impl Sessions {
         session.ends > Instant::now() && self.lock().contains_key(&session.id)
     }
 
-    /// Ends a session.
     pub(super) fn end(&self, session: &Session) {
         self.lock().remove(&session.id);
     }

@@ -22,7 +22,6 @@ const SHORT: Parameter = Parameter::optional(
 const SIMULATED: Parameter =
     Parameter::optional("simulated", "`1` includes runs of engines that execute no model");
 
-/// The operations.
 pub(super) const OPERATIONS: [Operation; 2] = [
     Operation {
         path: "/api/v1/comparison",

@@ -10,7 +10,6 @@ const SCHEMAS: &str = include_str!("../../../commands.schema.json");
 /// The schema of a page of runs, the only document that no command prints.
 pub(super) const RUN_PAGE: &str = "runPage";
 
-/// Returns the document.
 pub(super) fn document(operations: &[Operation]) -> Value {
     let paths: Map<String, Value> = operations
         .iter()

@@ -12,20 +12,16 @@ pub(super) struct Operation {
     pub(super) path: &'static str,
     /// The result, in a sentence.
     pub(super) summary: &'static str,
-    /// The parameters of its query.
     pub(super) query: &'static [Parameter],
     /// The schema of the document.
     pub(super) schema: &'static str,
-    /// Reads the document.
     pub(super) read: DocumentReader,
 }
 
 /// A parameter of a query.
 #[derive(Clone, Copy)]
 pub(super) struct Parameter {
-    /// Its name.
     pub(super) name: &'static str,
-    /// Its meaning.
     pub(super) meaning: &'static str,
     /// Whether the operation fails without it.
     pub(super) is_required: bool,
@@ -51,7 +47,6 @@ impl Parameter {
     }
 }
 
-/// The reader of a document.
 #[derive(Clone, Copy)]
 pub(super) enum DocumentReader {
     /// Reads the store at once, with the connection that live pages share.
@@ -64,7 +59,6 @@ pub(super) enum DocumentReader {
 pub(super) struct ApiRequest {
     /// The parameter in the path.
     pub(super) name: String,
-    /// The query.
     pub(super) query: String,
 }
 

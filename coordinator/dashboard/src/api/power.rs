@@ -7,7 +7,6 @@ use crate::{page_error::PageError, view::Reader};
 use regatta_lab_power::read_session_record;
 use regatta_lab_views::documents;
 
-/// The operations.
 pub(super) const OPERATIONS: [Operation; 2] = [
     Operation {
         path: "/api/v1/power-sessions",

@@ -27,7 +27,6 @@ impl ShownState {
         }
     }
 
-    /// Returns the mark.
     const fn mark(self) -> &'static str {
         match self {
             Self::Good => "✓",

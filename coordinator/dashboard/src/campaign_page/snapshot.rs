@@ -29,11 +29,9 @@ pub(crate) struct CampaignSnapshot {
     pub(super) log: Vec<CampaignLogEntry>,
     /// Whether a user aborted it.
     pub(super) is_aborted: bool,
-    /// Its cells, by number.
     cells: Vec<CellRow>,
     /// The newest attempt of each cell that has one.
     newest: BTreeMap<u64, AttemptRow>,
-    /// The names of devices.
     names: BTreeMap<DeviceId, String>,
     /// The devices that may take a cell.
     devices: Vec<DeviceId>,
@@ -102,7 +100,6 @@ impl CampaignSnapshot {
         Some(device_name(device, &self.names))
     }
 
-    /// Returns the state of a cell.
     pub(super) fn state(&self, cell: &CellRow) -> ShownState {
         let is_open = self
             .newest

@@ -46,7 +46,6 @@ pub(super) fn deviation(history: &History) -> String {
     format!("{:.2} %", history.mad / history.median * 100.0)
 }
 
-/// Renders a history.
 pub(super) fn render(history: &History) -> Markup {
     let title = format!("{}, {}", history.device, history.combination.short_text());
     let title = shown(&title, SENTENCE);
@@ -236,7 +235,6 @@ fn run_table(history: &History, title: &str) -> Markup {
     }
 }
 
-/// Returns the heading of the figures.
 fn figure_heading(history: &History) -> String {
     format!(
         "Figure in {}",

@@ -11,7 +11,6 @@ pub(crate) enum Scale {
     Nines,
 }
 
-/// An axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     scale: Scale,

@@ -43,7 +43,6 @@ pub(super) fn render(timelines: &[PowerTimeline]) -> Markup {
     }
 }
 
-/// Returns the samples that have a power.
 fn known(samples: &[PowerSample]) -> impl Iterator<Item = &PowerSample> {
     samples.iter().filter(|sample| sample.watts > 0.0)
 }

@@ -8,7 +8,6 @@ use regatta_lab_store::{RunRow, workspace::Workspace};
 /// The data of a run's plots, or the reason why a file cannot be read. `None` when the run has no such data.
 #[derive(Debug)]
 pub(crate) struct RunCharts {
-    /// The latencies.
     pub(super) latencies: Result<Option<LatencyDistribution>, String>,
     /// The sensors.
     pub(super) telemetry: Result<Option<RunTelemetry>, String>,

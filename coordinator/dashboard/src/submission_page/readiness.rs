@@ -20,7 +20,6 @@ static NEWEST: RecentResults<(), Readiness, anyhow::Error> = RecentResults::new(
 
 /// The readiness of the lab.
 pub(crate) struct Readiness {
-    /// The round.
     pub(super) round: String,
     /// The number of finished runs that were read.
     pub(super) runs: usize,
@@ -36,7 +35,6 @@ pub(crate) struct Readiness {
     pub(super) read: String,
 }
 
-/// A staged tree.
 pub(crate) struct StagedTree {
     /// Its name in URLs.
     pub(super) key: String,

@@ -24,7 +24,6 @@ pub(crate) struct TreeReport {
     pub(super) path: PathBuf,
     /// The round whose rules apply: the one of its runs.
     pub(super) round: String,
-    /// The report.
     pub(super) report: Report,
     /// The time when it was checked, RFC 3339 UTC.
     pub(super) checked: String,

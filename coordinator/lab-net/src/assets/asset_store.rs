@@ -37,7 +37,6 @@ pub enum AssetStoreError {
     /// A file or directory cannot be used.
     #[error("cannot use {}", .path.display())]
     Io {
-        /// The path.
         path: PathBuf,
         /// The cause.
         #[source]

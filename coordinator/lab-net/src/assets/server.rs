@@ -54,7 +54,6 @@ pub enum ServerError {
     /// The server cannot listen on the address.
     #[error("assets cannot be served at {address}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The cause.
         #[source]

@@ -33,7 +33,6 @@ pub enum BrokerError {
     /// The broker cannot listen on the address.
     #[error("the embedded broker cannot listen on {address}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The cause.
         #[source]

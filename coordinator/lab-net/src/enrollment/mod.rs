@@ -25,7 +25,6 @@ pub enum EnrollmentError {
     /// The listener cannot listen on the address.
     #[error("devices cannot enroll at {address}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The cause.
         #[source]

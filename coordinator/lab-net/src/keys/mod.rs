@@ -68,7 +68,6 @@ pub enum KeysError {
     Foreign {
         /// The file or directory.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
     },
     /// The authority's certificate and key do not match.

@@ -5,7 +5,6 @@
 
 use regatta_text::quote_for_shell;
 
-/// A shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoginShell {
     /// A POSIX shell.

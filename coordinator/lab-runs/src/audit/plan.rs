@@ -22,20 +22,13 @@ use regatta_lab_store::{self as store, RunDraft, RunRow, Store, StoreError, work
 pub enum PlanError {
     /// The device has no valid performance run.
     #[error("there is no valid performance run of {benchmark} {scenario} on that device")]
-    NoPerformanceRun {
-        /// The benchmark.
-        benchmark: String,
-        /// The scenario.
-        scenario: Scenario,
-    },
+    NoPerformanceRun { benchmark: String, scenario: Scenario },
     /// The device has no accuracy run to compare responses with.
     #[error(
         "there is no complete accuracy run of {benchmark} {scenario} with the settings of performance run {performance}"
     )]
     NoAccuracyRun {
-        /// The benchmark.
         benchmark: String,
-        /// The scenario.
         scenario: Scenario,
         /// The run to audit.
         performance: RunId,
@@ -51,7 +44,6 @@ pub enum PlanError {
     NotInRound {
         /// The requested audit.
         test: String,
-        /// The round.
         round: String,
         /// The audits of the round.
         known: String,
@@ -78,7 +70,6 @@ pub enum PlanError {
     /// A run's spec cannot be parsed.
     #[error("the spec of run {run} cannot be used")]
     Spec {
-        /// The run.
         run: RunId,
         /// The cause.
         #[source]

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::message::{Heartbeat, StreamVerdict};
 
-/// A stream of a run on a device.
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
 /// The maximum number of streams of a run. LoadGen's four logs, the configuration and the evidence are about a dozen.

@@ -12,10 +12,8 @@ use regatta_lab_net::link::Inbound;
 /// The maximum number of queued topics. A dropped one arrives again when its device or this coordinator reconnects.
 const TOPICS: usize = 256;
 
-/// A message on a topic.
 #[derive(Debug, Clone)]
 pub(super) struct TopicMessage {
-    /// The payload.
     pub(super) payload: Bytes,
     /// Whether the broker sent it as a retained message.
     pub(super) retained: bool,

@@ -15,7 +15,6 @@ use regatta_lab_views::wording;
 
 /// A plan that was read, checked and estimated.
 pub(super) struct CheckedPlan {
-    /// The plan.
     pub(super) plan: CampaignPlan,
     /// Its cells.
     pub(super) expanded: ExpandedPlan,

@@ -114,7 +114,6 @@ struct Report<'a> {
     row: &'a CampaignRow,
     summary: CampaignSummary,
     subjects: Vec<CellSubject>,
-    /// The cells by number.
     cells: Vec<CellRow>,
     attempts: BTreeMap<u64, Vec<(AttemptRow, Option<RunRow>)>>,
     names: BTreeMap<regatta_types::DeviceId, String>,

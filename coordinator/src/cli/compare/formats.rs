@@ -37,7 +37,6 @@ pub(super) const COLUMNS: [(&str, &str); 22] = [
     ("separated", "/separated"),
 ];
 
-/// Writes a file.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
     AtomicFile::new(file)
         .write(text.as_bytes())

@@ -136,7 +136,6 @@ pub(super) fn download(
 /// A file that is being downloaded, for this process alone until it is dropped.
 #[derive(Debug)]
 pub(super) struct PartFile {
-    /// Its path.
     pub(super) path: PathBuf,
     file: File,
 }

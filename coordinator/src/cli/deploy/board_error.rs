@@ -21,7 +21,6 @@ pub(super) enum BoardError {
     /// The board has the new agent, and something is wrong with it.
     #[error("after the upgrade: {reason}")]
     Unhealthy {
-        /// The cause.
         cause: EndCause,
         /// The same as a sentence.
         reason: String,

@@ -121,7 +121,6 @@ struct Task {
 /// The result of one board. `None` if its work was not begun.
 type BoardResult = Option<Result<DeployOutcome, BoardError>>;
 
-/// The work on one board.
 type BoardWork<'a> = dyn Fn(&Task) -> Result<DeployOutcome, BoardError> + Sync + 'a;
 
 /// The results of all boards, in their order.

@@ -62,7 +62,6 @@ pub(super) struct RolloutOptions {
 pub(super) struct Job<'a> {
     /// The work.
     pub(super) task: &'a Task,
-    /// The device.
     pub(super) device: &'a DeviceId,
     /// Its wave, from 1.
     pub(super) wave: u64,
@@ -72,11 +71,8 @@ pub(super) struct Job<'a> {
 pub(super) struct Rollout<'a> {
     /// Its number in the store. `None` in a dry run, which is not recorded.
     pub(super) number: Option<u64>,
-    /// Its options.
     pub(super) options: RolloutOptions,
-    /// The store.
     pub(super) store: Mutex<Store>,
-    /// The workspace.
     pub(super) workspace: &'a Workspace,
     /// The common part of commands.
     pub(super) context: &'a Context,

@@ -128,7 +128,6 @@ pub(super) const NOT_BEGUN: &str = "not begun";
 /// A deployment that failed or was not begun.
 #[derive(Serialize)]
 pub(super) struct Refusal {
-    /// One of the words.
     #[serde(skip)]
     pub(super) word: &'static str,
     /// The cause of the failure.

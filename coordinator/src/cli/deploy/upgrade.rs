@@ -70,7 +70,6 @@ pub(in crate::cli) struct UpgradeArgs {
     flags: DeployFlags,
 }
 
-/// An upgrade to make.
 struct Upgrade {
     options: RolloutOptions,
     /// The devices with their waves.

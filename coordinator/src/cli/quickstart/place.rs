@@ -83,7 +83,6 @@ impl Place {
         self.device().join("state").join("enrollment.json")
     }
 
-    /// Opens the workspace.
     pub(super) fn open(&self) -> Result<Workspace, Failure> {
         Ok(Workspace::open(&self.workspace())?)
     }

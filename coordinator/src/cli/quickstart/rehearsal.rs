@@ -29,7 +29,6 @@ const PASSWORD: &str = "rehearsal";
 pub(crate) struct Rehearsal {
     /// The staged tree with truncated logs.
     pub(crate) tree: PathBuf,
-    /// The number of results in it.
     pub(crate) results: usize,
     /// The notes of staging.
     pub(crate) notes: Vec<String>,

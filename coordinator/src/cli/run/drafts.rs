@@ -15,7 +15,6 @@ use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
 
 /// Requests, and the devices that they are for.
 pub(in crate::cli) struct DraftRequest<'a> {
-    /// The requests.
     pub(in crate::cli) requests: &'a [RunRequestInput],
     /// The file that has the requests. Errors name it.
     pub(in crate::cli) plan: Option<&'a Path>,

@@ -13,7 +13,6 @@ const UNKNOWN: &str = "-";
 /// The most columns of a device's name.
 const MAX_NAME: u16 = 24;
 
-/// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     Name,

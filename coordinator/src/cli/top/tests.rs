@@ -19,7 +19,6 @@ use super::{
 use regatta_dashboard::FleetSnapshot;
 use regatta_lab_store::{HealthChange, Store, examples::example_draft};
 
-/// Adds a device with readings, and returns its id.
 fn add_device(store: &Store, number: u8, name: &str, readings: BoardReadings) -> DeviceId {
     let public_key = [number; 32];
     let hello = Hello {

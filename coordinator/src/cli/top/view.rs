@@ -77,13 +77,11 @@ impl TopView {
             .collect()
     }
 
-    /// Returns the selected device.
     pub(super) fn selected(&self) -> Option<&FleetDevice> {
         let id = self.selected.as_ref()?;
         self.devices().into_iter().find(|device| device.row.id == *id)
     }
 
-    /// Returns whether this device is selected.
     pub(super) fn is_selected(&self, device: &FleetDevice) -> bool {
         self.selected.as_ref() == Some(&device.row.id)
     }

@@ -69,7 +69,6 @@ pub enum DetectionScoreError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The number of images.
         images: usize,
     },
     /// The response of an entry contains no detections.

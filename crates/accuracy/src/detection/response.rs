@@ -6,12 +6,10 @@ use regatta_datasets::annotations::AnnotatedImage;
 /// Floats of a detection: sample index, top, left, bottom, right, score, category.
 const FLOATS: usize = 7;
 
-/// A detection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Detection {
     /// Left, top, width and height in pixels.
     pub(super) bbox: [f64; 4],
-    /// Its score.
     pub(super) score: f32,
     /// The identifier of its category.
     pub(super) category: i64,
@@ -60,7 +58,6 @@ pub enum DetectionsError {
         detection: usize,
         /// The class in the detection.
         found: i64,
-        /// The number of categories.
         categories: usize,
     },
 }

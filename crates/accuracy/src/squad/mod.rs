@@ -40,7 +40,6 @@ pub enum SquadScoreError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The number of samples.
         samples: usize,
     },
     /// The response of an entry contains no logits.

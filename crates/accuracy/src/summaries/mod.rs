@@ -89,7 +89,6 @@ pub enum SummaryScoreError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The number of samples.
         samples: usize,
     },
     /// A response has a part of a token.
@@ -113,7 +112,6 @@ pub enum SummaryScoreError {
         entry: usize,
         /// The sample in the entry.
         index: u64,
-        /// The token.
         token: i64,
     },
 }
@@ -147,7 +145,6 @@ pub enum ExpectedSummaryError {
 pub(crate) struct SummaryJudge {
     /// The expected summary of each sample.
     pub(crate) expected: Vec<String>,
-    /// The tokens' texts.
     pub(crate) tokens: TokenTexts,
     /// How texts become sentences.
     pub(crate) model: SentenceModel,

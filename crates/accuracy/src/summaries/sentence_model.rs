@@ -113,7 +113,6 @@ impl SentenceModel {
         })
     }
 
-    /// Returns the contexts of a word.
     pub(super) fn contexts(&self, word: &str) -> Contexts {
         self.contexts.get(word).copied().unwrap_or_default()
     }

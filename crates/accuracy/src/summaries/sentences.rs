@@ -8,7 +8,6 @@ use super::{
 };
 use regatta_datasets::squad::is_python_space;
 
-/// Returns the sentences of a text.
 pub(super) fn sentences<'a>(text: &'a str, model: &SentenceModel) -> Vec<&'a str> {
     realigned(text, &ranges(text, model))
         .into_iter()

@@ -63,7 +63,6 @@ const STEP_4: [&str; 19] = [
     "ate", "iti", "ous", "ive", "ize",
 ];
 
-/// Returns the stem of a word.
 pub(super) fn stem(word: &str) -> String {
     if let Some((_, stem)) = IRREGULAR.iter().find(|(irregular, _)| *irregular == word) {
         return (*stem).to_owned();

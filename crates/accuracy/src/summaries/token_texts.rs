@@ -57,7 +57,6 @@ pub enum TokenizerError {
         path: PathBuf,
         /// The token.
         id: usize,
-        /// The character.
         character: char,
     },
 }
@@ -101,7 +100,6 @@ enum TokenText {
     Special,
 }
 
-/// The texts of all tokens.
 #[derive(Debug)]
 pub(crate) struct TokenTexts {
     texts: Vec<TokenText>,

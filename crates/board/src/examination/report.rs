@@ -24,12 +24,10 @@ pub(crate) enum Severity {
     Note,
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     /// Its stable id.
     pub(crate) id: &'static str,
-    /// Its severity.
     pub(crate) severity: Severity,
     /// What was read.
     pub(crate) what: String,

@@ -51,7 +51,6 @@ pub enum CatalogueError {
     /// No file has this name.
     #[error("unknown {kind} `{name}`; known are {known}")]
     Unknown {
-        /// The kind of file.
         kind: ConfigFileKind,
         /// The requested name.
         name: String,
@@ -61,19 +60,14 @@ pub enum CatalogueError {
     /// The named system has no values for a run.
     #[error("{file} has nothing for {benchmark} {scenario} on {engine}")]
     NothingForRun {
-        /// The file.
         file: String,
-        /// The benchmark.
         benchmark: String,
-        /// The scenario.
         scenario: Scenario,
-        /// The engine.
         engine: EngineKind,
     },
     /// A file cannot be parsed.
     #[error("{} is not a valid {kind} file", .path.display())]
     File {
-        /// The kind of file.
         kind: ConfigFileKind,
         /// The file.
         path: PathBuf,

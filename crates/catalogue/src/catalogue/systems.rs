@@ -16,7 +16,6 @@ use crate::{
 #[derive(Debug)]
 pub struct SystemCatalogue(Vec<SystemFile>);
 
-/// One systems file.
 #[derive(Debug)]
 struct SystemFile {
     /// The path of a file, or the name of a built-in one.

@@ -55,7 +55,6 @@ pub enum OfficialCheck {
     Spaces,
     /// `__pycache__` directories.
     Pycache,
-    /// Empty directories.
     EmptyDirectories,
     /// Use of the open division's `model_mapping.json`.
     ModelMapping,

@@ -45,7 +45,6 @@ pub enum SpeechError {
     Form {
         /// The file.
         path: PathBuf,
-        /// The number of channels.
         channels: u32,
         /// The bits of a value.
         bits: u32,

@@ -20,7 +20,6 @@ pub enum VolumeError {
     Form {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// Values and classes of a case have different sizes.

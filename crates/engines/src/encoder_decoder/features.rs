@@ -41,7 +41,6 @@ impl LogMelMaker {
         }
     }
 
-    /// Returns the number of frames.
     pub(super) const fn frames(&self) -> usize {
         self.padded.len() / self.features.hop
     }

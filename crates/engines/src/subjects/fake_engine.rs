@@ -75,7 +75,6 @@ pub(super) struct FakePlan<'a> {
     pub(super) lengths: &'a [usize],
 }
 
-/// The form of an engine.
 pub(super) struct EngineForm {
     /// The largest batch.
     pub(super) batch: usize,

@@ -26,7 +26,6 @@ pub(super) struct KeptMemory {
     is_needed: Vec<bool>,
 }
 
-/// The memory of a kept input.
 struct KeptInputMemory {
     tensor: KeptTensor,
     /// The input. A state has a second memory.
@@ -94,7 +93,6 @@ impl KeptMemory {
         Ok(kept)
     }
 
-    /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
         self.sides.len()
     }

@@ -13,10 +13,8 @@ use super::{
 };
 use crate::EngineError;
 
-/// The place of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StreamPlace {
-    /// The number of its unit.
     pub(super) unit: usize,
     /// Its number on the unit.
     pub(super) number: usize,

@@ -7,7 +7,6 @@ use super::{
     tensors::{InputRow, Row, Tensors},
 };
 
-/// The tensors of a network.
 #[derive(Debug, Clone)]
 pub(super) struct NetworkTensors {
     pub(super) written: Vec<InputRow>,
@@ -105,7 +104,6 @@ fn has_output(kept: &KeptInput) -> bool {
     kept.update != KeptUpdate::Result
 }
 
-/// Returns outputs in the order of their names.
 fn in_order(outputs: &[Row], names: &[String]) -> Result<Vec<Row>, String> {
     let named = |name: &String| {
         let found = outputs

@@ -139,7 +139,6 @@ impl TensorRtRequest {
         }
     }
 
-    /// Returns the request for a unit.
     pub(super) fn of(&self, unit: Unit) -> &UnitRequest {
         match unit {
             Unit::Gpu(_) => &self.gpu,

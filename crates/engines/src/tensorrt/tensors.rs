@@ -17,7 +17,6 @@ use crate::{DetectionDecoder, EngineError, LoadRequest};
 /// One tensor of an engine.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// Its name.
     pub(super) name: CString,
     /// Its element type.
     pub(super) element: Element,

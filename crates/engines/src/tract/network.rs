@@ -91,7 +91,6 @@ fn onnx() -> Onnx {
     onnx
 }
 
-/// Checks all nodes of a graph and of the graphs in it.
 fn check(graph: &GraphProto, onnx: &Onnx) -> Result<(), UnsupportedNode> {
     for node in &graph.node {
         if !onnx.op_register.0.contains_key(&node.op_type) {

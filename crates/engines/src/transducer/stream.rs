@@ -14,7 +14,6 @@ pub(super) struct SpeechStream {
     pub(super) steps: usize,
     /// The step that the joint network has.
     pub(super) step: usize,
-    /// The symbols of this step.
     pub(super) symbols_of_step: usize,
     pub(super) transcript: Vec<u8>,
 }

@@ -39,7 +39,6 @@ pub enum ClientError {
     /// The server refuses a command.
     #[error("the power server answers `{command}` with `{reply}`")]
     Refused {
-        /// The command.
         command: String,
         /// Its answer.
         reply: String,
@@ -56,7 +55,6 @@ pub enum ClientError {
     /// The NTP server does not answer.
     #[error("cannot get the time of the NTP server {server}")]
     Ntp {
-        /// The server.
         server: String,
         /// The system's reason.
         #[source]

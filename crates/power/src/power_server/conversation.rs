@@ -28,7 +28,6 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a client may take to read the last reply.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A conversation.
 pub(super) struct Conversation<'a> {
     server: &'a PowerServer,
     log: SessionLog,

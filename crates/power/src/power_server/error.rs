@@ -66,7 +66,6 @@ pub enum ServerError {
     PtdEnded {
         /// The analyzer.
         number: usize,
-        /// How it ended.
         end: String,
         /// The last line that it printed.
         words: String,

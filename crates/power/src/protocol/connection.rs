@@ -45,7 +45,6 @@ pub(crate) struct LineLimits {
     pub(crate) silence: Option<Duration>,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -72,7 +71,6 @@ impl Connection {
         })
     }
 
-    /// Sends a line.
     pub(crate) fn send(&mut self, line: &str) -> Result<(), ConnectionError> {
         self.send_bytes(format!("{line}\r\n").as_bytes())
     }

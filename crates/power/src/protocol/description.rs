@@ -111,7 +111,6 @@ impl Description {
         self.debug = debug;
     }
 
-    /// Adds a message.
     pub(crate) fn message(&mut self, message: Message) {
         self.messages.push(message);
     }

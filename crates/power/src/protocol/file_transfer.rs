@@ -42,7 +42,6 @@ pub enum TransferError {
     TooLarge(usize),
 }
 
-/// Sends a file.
 pub(crate) fn send_file(connection: &mut Connection, path: &Path) -> Result<(), TransferError> {
     let mut file = regular_file::open(path).map_err(FileError::at("read", path))?;
     let mut chunk = Vec::with_capacity(CHUNK);

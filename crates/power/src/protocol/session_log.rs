@@ -10,7 +10,6 @@ use jiff::Timestamp;
 /// Prints a line for the user.
 pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A log.
 #[derive(Clone)]
 pub(crate) struct SessionLog {
     name: &'static str,

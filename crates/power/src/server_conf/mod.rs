@@ -115,7 +115,6 @@ pub enum ConfError {
     Value {
         /// Of what.
         key: &'static str,
-        /// The value.
         value: String,
     },
 }

@@ -13,9 +13,7 @@ pub enum SessionStop {
     /// The server ended before a client could connect.
     #[error("the server has ended before it was ready ({end}){}", LastLine(.last_line))]
     ServerNotReady {
-        /// How it ended.
         end: ProgramEnd,
-        /// Its last line.
         last_line: Option<String>,
     },
     /// The server started and then did nothing.
@@ -27,12 +25,9 @@ pub enum SessionStop {
     /// The server ended while the client needed it.
     #[error("the server has ended in the middle of the session ({0})")]
     ServerEnded(ProgramEnd),
-    /// The client failed.
     #[error("the client has failed ({end}){}", LastLine(.last_line))]
     ClientFailed {
-        /// How it ended.
         end: ProgramEnd,
-        /// Its last line.
         last_line: Option<String>,
     },
     /// The client did nothing after the workload.

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 pub(super) struct Console;
 
 impl Console {
-    /// Prints a line.
     pub(super) fn print(self, line: &str) {
         let mut output = io::stdout().lock();
         // When nobody reads any more, the server has ended, and ends this process too.

@@ -31,7 +31,6 @@ pub(crate) fn resize_centred(image: &Image, width: usize, height: usize) -> Vec<
     blend(image, &columns.collect::<Vec<_>>(), &rows.collect::<Vec<_>>())
 }
 
-/// Blends the neighbours in columns and rows.
 #[multiversion(targets("x86_64+avx2+fma"))]
 fn blend(image: &Image, columns: &[Neighbours], rows: &[Neighbours]) -> Vec<Pixel> {
     let mut result = Vec::with_capacity(columns.len() * rows.len());
@@ -59,7 +58,6 @@ fn blend(image: &Image, columns: &[Neighbours], rows: &[Neighbours]) -> Vec<Pixe
     result
 }
 
-/// Blends the neighbours in the columns of a line.
 #[inline(always)]
 fn blend_line(row: &[Pixel], columns: &[Neighbours], line: &mut Vec<[i32; 4]>) {
     line.clear();

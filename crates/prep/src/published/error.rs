@@ -55,7 +55,6 @@ pub enum RecordError {
     Field {
         /// The record, from 1.
         record: usize,
-        /// The field.
         field: String,
     },
     /// The file is not UTF-8.

@@ -6,7 +6,6 @@
 pub(crate) struct Volume<T> {
     /// The voxels along each dimension.
     pub(crate) size: [usize; 3],
-    /// The voxels.
     pub(crate) voxels: Vec<T>,
 }
 
@@ -15,7 +14,6 @@ pub(crate) struct Volume<T> {
 enum Fill<T> {
     /// With the nearest voxel.
     Edge,
-    /// With a constant.
     Constant(T),
 }
 

@@ -6,7 +6,6 @@ use std::io;
 /// What the description says of a case.
 #[derive(Debug)]
 pub(crate) struct DescribedCase {
-    /// Its name.
     pub(crate) name: String,
     /// The voxels of its sample along each dimension.
     pub(crate) size: [usize; 3],

@@ -26,7 +26,6 @@ pub(crate) struct VolumeSampleMaker<'a> {
     quantised: Option<&'a Quantised>,
 }
 
-/// A sample.
 #[derive(Debug)]
 pub(crate) struct VolumeSample {
     /// The elements in the requested type.
@@ -40,7 +39,6 @@ pub(crate) struct VolumeSample {
 /// The classes of a sample's voxels, with what the reference's accuracy script needs.
 #[derive(Debug)]
 pub(crate) struct Segmentation {
-    /// The classes.
     pub(crate) classes: Volume<u8>,
     /// The map from voxels to millimetres at the common spacing.
     pub(crate) affine: [[f64; 4]; 3],

@@ -13,7 +13,6 @@ use crate::{error::PrepError, jpeg_images::ImageRequest};
 /// A case with its directory.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// Its name.
     pub(crate) name: String,
     /// The directory of its files.
     pub(crate) directory: PathBuf,

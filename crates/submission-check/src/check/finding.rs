@@ -89,7 +89,6 @@ impl Findings {
         });
     }
 
-    /// Adds an error.
     pub(crate) fn error(
         &mut self,
         rule: Rule,
@@ -100,7 +99,6 @@ impl Findings {
         self.add(Severity::Error, rule, place, message, fix);
     }
 
-    /// Adds a warning.
     pub(crate) fn warning(
         &mut self,
         rule: Rule,
@@ -111,7 +109,6 @@ impl Findings {
         self.add(Severity::Warning, rule, place, message, fix);
     }
 
-    /// Returns the number of errors.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }

@@ -38,7 +38,6 @@ impl Links {
 /// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryType {
-    /// A directory.
     Directory,
     /// A regular file.
     File,

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 /// The type of an entry, with links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A directory.
     Directory,
     /// A regular file.
     File,

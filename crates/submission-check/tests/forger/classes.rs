@@ -16,7 +16,6 @@ use crate::{
     specimen::{Edits, Specimen},
 };
 
-/// A forgery.
 pub(crate) struct Forgery {
     pub(crate) what: String,
     pub(crate) edits: Edits,
@@ -44,7 +43,6 @@ const fn class(
     }
 }
 
-/// All classes.
 pub(crate) const CLASSES: &[&Class] = &[
     &figures::SCALED_LATENCIES,
     &figures::SCALED_WITH_RATE,

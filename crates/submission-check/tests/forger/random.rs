@@ -15,7 +15,6 @@ impl Random {
         self.0.next_u32() as usize % bound
     }
 
-    /// Returns one of the items.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

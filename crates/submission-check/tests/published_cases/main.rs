@@ -68,7 +68,6 @@ impl Submission {
         self.path("results", below)
     }
 
-    /// The findings by a rule.
     fn by(&self, rule: &str) -> Vec<Finding> {
         let findings = strict(&Tree::scan(self.root.path()).unwrap(), self.round).findings;
         let of_rule = |finding: &Finding| finding.rule.split(": ").next() == Some(rule);
@@ -84,7 +83,6 @@ impl Submission {
     }
 }
 
-/// A number in a log.
 fn number(log: &Path, key: &str) -> f64 {
     let text = fs::read_to_string(log).unwrap();
     let start = format!("\"key\": \"{key}\", \"value\": ");

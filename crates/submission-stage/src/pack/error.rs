@@ -38,10 +38,7 @@ pub enum PackError {
     },
     /// The submission has paths that cannot be uploaded.
     #[error("the submission cannot be uploaded as it is:{list}", list = list(findings))]
-    Unclean {
-        /// All findings.
-        findings: Vec<PackFinding>,
-    },
+    Unclean { findings: Vec<PackFinding> },
     /// The program `openssl` is not installed.
     #[error("cannot start openssl, which encrypts the package: install the package `openssl`")]
     NoOpenssl {

@@ -14,10 +14,7 @@ use regatta_submission_check::{check::power::OWN_PROGRAMS, files::FileError};
 pub enum StageError {
     /// Something is missing or may not be submitted.
     #[error("nothing was staged; missing or not allowed ({count}):{list}", count = findings.len(), list = staging_finding::list(findings))]
-    Refused {
-        /// All findings.
-        findings: Vec<StagingFinding>,
-    },
+    Refused { findings: Vec<StagingFinding> },
     /// The output exists already or cannot be written.
     #[error(transparent)]
     Draft(#[from] DraftError),

@@ -23,7 +23,6 @@ const SCHEMA: u16 = 1;
 /// The origin of a kept output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The schema number.
     schema: u16,
     /// The script's file name.
     pub script: String,

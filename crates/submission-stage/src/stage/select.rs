@@ -11,7 +11,6 @@ use super::{Answers, Kind, StagingFinding, SystemAnswers, run::Run};
 /// The runs of one result: a scenario of a benchmark on a system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'a> {
-    /// The performance run.
     pub(super) performance: &'a Run,
     /// The accuracy run, if there is one.
     pub(super) accuracy: Option<&'a Run>,

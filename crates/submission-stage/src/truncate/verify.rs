@@ -26,10 +26,7 @@ pub struct Proof {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProofFinding {
     /// The original does not exist.
-    NoOriginal {
-        /// The expected path.
-        expected: PathBuf,
-    },
+    NoOriginal { expected: PathBuf },
     /// The tree no longer has the log.
     NoLog,
     /// The file `accuracy.txt` has no hash line.

@@ -64,7 +64,6 @@ fn templates() -> BTreeMap<&'static str, Value> {
     known::description_texts().map(read).collect()
 }
 
-/// The fields of a template.
 fn fields(template: &Value) -> BTreeMap<&str, &Value> {
     let all = template.as_object().unwrap().iter();
     all.filter(|(name, _)| *name != "_template")

@@ -96,7 +96,6 @@ impl TruncationFixture {
     }
 }
 
-/// Returns the names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries

@@ -57,9 +57,7 @@ struct Work {
     answers: Option<usize>,
 }
 
-/// A lab.
 pub(crate) struct Lab {
-    /// The broker.
     pub(crate) broker: Broker,
     /// The programs under test.
     pub(crate) programs: Programs,
@@ -91,7 +89,6 @@ pub(crate) struct Lab {
 /// A run as the campaign requested it.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestedRun {
-    /// Its id.
     pub(crate) id: String,
     requested: Instant,
     /// When it was first listed with a record.
@@ -105,7 +102,6 @@ pub(crate) struct RequestedRun {
 pub(crate) struct ListedRun {
     /// Its id.
     pub(crate) run: String,
-    /// Its phase.
     pub(crate) phase: String,
     /// The reason why it failed.
     pub(crate) reason: Option<String>,

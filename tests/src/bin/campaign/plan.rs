@@ -44,7 +44,6 @@ pub(crate) enum Moment {
     Enrolling(Side),
 }
 
-/// A fault of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProxyFault {
@@ -76,7 +75,6 @@ pub(crate) enum Kind {
     Rate(Side),
     /// A fault of the proxy between this side and the broker.
     Proxy(ProxyFault, Side),
-    /// The disk is full.
     FullDisk(Side),
     /// The disk accepts a few hundred kilobytes per second.
     SlowDisk(Side),
@@ -174,7 +172,6 @@ pub(crate) struct InjectedFault {
     pub(crate) kind: Kind,
     /// The amount, in the unit of the kind: percent, kbit/s, kB/s, seconds or milliseconds.
     pub(crate) amount: i64,
-    /// The duration.
     pub(crate) hold: Duration,
 }
 

@@ -11,7 +11,6 @@ use regatta_tests::shell;
 /// Room for the sessions of a lab, with the free space that the checks before a session want.
 const SIZE: &str = "size=700m";
 
-/// A disk.
 pub(crate) struct Disk(PathBuf);
 
 impl Disk {

@@ -94,7 +94,6 @@ impl Machine {
     }
 }
 
-/// A lab.
 pub(crate) struct PowerLab {
     pub(crate) lab: Lab,
     pub(crate) disk: Disk,
@@ -221,7 +220,6 @@ impl PowerLab {
         Ok(Meter { name, ptd, port })
     }
 
-    /// Returns the command of a session.
     pub(crate) fn session(&self, fault: &SessionFault, meter: &Meter) -> Command {
         let mut command = self.command();
         run_session(&mut command, &meter.name).args(["--round", ROUND]);

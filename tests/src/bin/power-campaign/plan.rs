@@ -89,7 +89,6 @@ pub(crate) enum Moment {
     Step(usize, Duration),
 }
 
-/// A fault of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionFault {
     pub(crate) kind: Kind,

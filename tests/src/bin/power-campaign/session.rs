@@ -46,7 +46,6 @@ pub(crate) struct Outcome {
     pub(crate) injected: Option<usize>,
     /// The exit status of the command. `None` when it was killed for taking too long.
     pub(crate) status: Option<ExitStatus>,
-    /// Its output.
     pub(crate) output: String,
     /// Its row in `power list`.
     pub(crate) row: Option<Value>,

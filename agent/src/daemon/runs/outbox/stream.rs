@@ -24,7 +24,6 @@ const JOURNAL_STEP: u64 = 4 << 20;
 pub(crate) enum Piece {
     /// A chunk of a stream.
     Bytes {
-        /// The stream.
         stream: StreamName,
         /// Offset of the first byte.
         offset: u64,
@@ -33,7 +32,6 @@ pub(crate) enum Piece {
     },
     /// The end of a stream.
     End {
-        /// The stream.
         stream: StreamName,
         /// The stream's length and hash.
         end: StreamEnd,

@@ -19,7 +19,6 @@ use super::{
 use regatta_lab_net::link::{Inbound, Publisher};
 use regatta_lab_store::Store;
 
-/// The streams of the run.
 const STREAMS: [&str; 2] = ["run.log", "log"];
 /// The batches after which a stream must be complete.
 const MAX_DRAIN: usize = 20;

@@ -140,7 +140,6 @@ enum Neutral {
     Int(i64),
     /// This number.
     Float(f32),
-    /// This text.
     Text(&'static str),
 }
 

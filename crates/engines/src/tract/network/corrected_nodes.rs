@@ -16,7 +16,6 @@ use tract_onnx::{
 
 use super::{extremes, one_hot};
 
-/// The operators.
 const OPERATORS: [&str; 7] = [
     "ArgMax",
     "ArgMin",

@@ -46,7 +46,6 @@ pub(super) fn by_rule(findings: &[Finding]) -> Vec<Group<'_>> {
     groups.into_iter().map(group).collect()
 }
 
-/// Returns the word for a severity.
 pub(super) fn word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",

@@ -184,7 +184,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns the values of a list in a description.
 pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
     match description.get(field) {
         Some(Value::Array(list)) => Ok(list),
@@ -192,7 +191,6 @@ pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Resu
     }
 }
 
-/// Returns a text in an object.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str, String> {
     let text = object.get(field).and_then(Value::as_str);
     text.ok_or_else(|| format!("{field} is missing, or no text"))

@@ -61,7 +61,6 @@ pub(super) fn errors(context: &Context<'_>, log: &RunLog) -> u64 {
     }
 }
 
-/// Checks the log of a run.
 pub(super) fn check(run: Run<'_>, log: &RunLog, notes: &mut Vec<Note>) -> Result<Outcome, Raised> {
     let path = format!("{}/mlperf_log_detail.txt", run.directory);
     let mut judge = Judge {
