@@ -1,5 +1,5 @@
-//! The threads of campaigns' power sessions, one for each session. A session that panics has failed, and the coordinator goes on. What a
-//! session does is not here.
+//! The threads of campaigns' power sessions, one for each session. A session that panics has failed, and the coordinator continues.
+//! Sessions themselves are elsewhere.
 
 use std::{
     any::Any,

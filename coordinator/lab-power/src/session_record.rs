@@ -138,7 +138,7 @@ pub(crate) fn write_session_record(
     Ok(record)
 }
 
-/// Reads the record of the session in `directory`. `None` while the session goes on, or when it ended without a record.
+/// Reads the record of the session in `directory`. `None` while the session runs, or when it ended without a record.
 ///
 /// # Errors
 /// [`SessionRecordError`], with the file and the position in it.

@@ -1,5 +1,6 @@
 //! Devices that a power session measures. Between its two runs the device seems idle, and must stay so: another run would heat it, or be
-//! measured. So the lease of a meter also leases the device, and everything that gives a device work asks here in the same transaction.
+//! measured. So the lease of a meter also leases the device, and everything that gives a device work checks here in the same
+//! transaction.
 
 use std::collections::BTreeSet;
 

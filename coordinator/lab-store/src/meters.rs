@@ -82,7 +82,7 @@ impl Lease {
 }
 
 /// A thread of a process, so that another one with the same number is not taken for it. The coordinator makes each session of its campaigns
-/// in a thread: a session that panics leaves a stale lease, although its process goes on.
+/// in a thread: a session that panics leaves a stale lease, although its process still runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
     pid: u32,

@@ -45,7 +45,7 @@ pub struct PowerSessionRow {
     pub observation: Option<String>,
 }
 
-/// A change of a session that goes on.
+/// A change of a running session.
 #[derive(Debug, Clone, Copy)]
 pub enum PowerSessionChange<'a> {
     /// The session entered a step.
@@ -153,7 +153,7 @@ impl PowerSessions<'_> {
         Ok(())
     }
 
-    /// Stores a change of a session that goes on.
+    /// Stores a change of a running session.
     ///
     /// # Errors
     /// Returns an error when the store fails.

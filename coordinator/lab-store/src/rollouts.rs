@@ -199,7 +199,7 @@ impl Rollouts<'_> {
         Ok(())
     }
 
-    /// Stores the outcome of an upgrade. `None` when it goes on.
+    /// Stores the outcome of an upgrade. `None` while it runs.
     ///
     /// # Errors
     /// Returns an error when the store fails.

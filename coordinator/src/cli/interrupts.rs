@@ -115,7 +115,7 @@ pub(super) fn end_requested(runtime: &Runtime) -> io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Calls `act` when such a signal comes.
+/// Calls `act` when one of these signals arrives.
 ///
 /// # Errors
 /// Returns an error when the system refuses a signal.

@@ -8,7 +8,7 @@ use regatta_types::{Scenario, benchmark::Model, documents::EngineKind};
 
 use super::{EngineBuilder, EngineError, LoadRequest, Loaded, network_loop::NetworkLoop};
 
-/// What a run asks of an engine, before anything is loaded.
+/// The requirements of a run for an engine, before anything is loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineRequest<'a> {
     /// The engine settings of the run.

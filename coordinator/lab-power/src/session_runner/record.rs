@@ -1,4 +1,4 @@
-//! What comes after a session: the verdict, and the record in any case.
+//! The steps after a session: the verdict, and the record in any case.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! The workspace's directory, held open. A path only names a place: somebody may rename the directory while a daemon serves it, and a daemon
-//! that goes on writing at the former path would split the lab.
+//! that continues to write at the former path would split the lab.
 
 use std::{
     fs::{self, File, Metadata},

@@ -235,7 +235,7 @@ struct AaPairs {
     others: Vec<f64>,
 }
 
-/// A floor and the runs that it comes from.
+/// A floor and the runs from which it was computed.
 #[derive(Clone, Copy)]
 struct Floor {
     value: AaFloor,

@@ -1,5 +1,5 @@
 //! `regatta device upgrade`: brings the newest agent onto deployed boards by their stored logins, wave by wave. This module has the command
-//! line and selects the devices; [`super::rollout`] goes through the waves, and the work on a board is that of [`super::deploy`].
+//! line and selects the devices; [`super::rollout`] works through the waves, and the work on a board is that of [`super::deploy`].
 
 use std::sync::Mutex;
 
@@ -188,7 +188,7 @@ fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
     })
 }
 
-/// Stores an upgrade that begins, or that one goes on. Returns its number.
+/// Stores an upgrade that begins, or that one continues. Returns its number.
 fn record(upgrade: &Upgrade, packages: &[Package], store: &Store) -> Result<u64, Failure> {
     if let Some(continued) = &upgrade.continued {
         store.rollouts().set_outcome(continued.number, None)?;

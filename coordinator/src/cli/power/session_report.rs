@@ -1,4 +1,4 @@
-//! Tells of a session while it goes on, and of its failure: the words and exit codes of the command line.
+//! Reports a session while it runs, and of its failure: the words and exit codes of the command line.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What goes wrong in a simulated PTDaemon, as words of a command line.
+//! The faults of a simulated PTDaemon, as words of a command line.
 
 use std::{fmt, str::FromStr, time::Duration};
 

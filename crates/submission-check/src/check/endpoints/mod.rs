@@ -28,7 +28,7 @@ pub(crate) struct Document {
     pub(crate) value: Value,
     /// The reason why the document cannot be read.
     pub(crate) fault: Option<String>,
-    /// The message about a key that is given twice. The value is the last one, as for the official parser.
+    /// The message about a key that occurs twice. The value is the last one, as for the official parser.
     pub(crate) repeated: Option<String>,
 }
 
