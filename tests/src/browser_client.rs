@@ -13,7 +13,6 @@ pub struct PageAnswer {
     pub status: u16,
     /// The header lines.
     pub head: String,
-    /// The body.
     pub body: String,
 }
 

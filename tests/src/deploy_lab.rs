@@ -23,7 +23,6 @@ pub const PLUGIN: &str = "libregatta_loadgen-0000000000.so";
 
 /// A lab, packages, and a user's home directory.
 pub struct DeployLab {
-    /// The lab.
     pub lab: Lab,
     directory: tempfile::TempDir,
 }

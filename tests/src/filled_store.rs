@@ -14,7 +14,6 @@ use crate::{Lab, eventually};
 
 /// A store that a test fills while the coordinator serves it.
 pub struct FilledStore {
-    /// The store.
     pub store: Connection,
     workspace: PathBuf,
     recorder: RunRecorder,
@@ -186,9 +185,7 @@ const SESSIONS_HOUR: f64 = 1_795_341_600.0;
 pub struct PowerSessionTexts<'a> {
     /// The meter's name.
     pub meter: &'a str,
-    /// The benchmark.
     pub benchmark: &'a str,
-    /// The scenario.
     pub scenario: &'a str,
     /// The reason why it has no result.
     pub reason: Option<&'a str>,

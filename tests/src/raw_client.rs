@@ -27,7 +27,6 @@ const SUBACK: u8 = 9;
 
 /// A certificate and its private key, in DER.
 pub struct ClientIdentity {
-    /// The certificate.
     pub certificate: Vec<u8>,
     /// The private key, PKCS #8.
     pub key: Vec<u8>,

@@ -20,7 +20,6 @@ pub const SILENT: u8 = 2;
 
 /// A TCP port that forwards to another one of this machine.
 pub struct Wire {
-    /// The port.
     pub port: u16,
     /// Its behaviour: [`OPEN`], [`CUT`] or [`SILENT`].
     pub state: Arc<AtomicU8>,

@@ -21,9 +21,7 @@ use regatta_lab_store::{Placement, RequestedState, RunRequest, SystemChoice};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Its name.
     pub name: String,
-    /// Engine settings.
     #[serde(default)]
     pub set: EngineSettings,
     /// Lines for `user.conf`.
@@ -49,7 +47,6 @@ pub struct CellTable {
     pub(super) task: Option<Spanned<RunTask>>,
     /// The benchmark's name or alias.
     pub benchmark: Spanned<String>,
-    /// Scenarios.
     #[serde(deserialize_with = "list")]
     pub scenario: Vec<Scenario>,
     /// Modes. The default is PerformanceOnly.
@@ -58,7 +55,6 @@ pub struct CellTable {
     /// Device states. The default leaves the device as it is.
     #[serde(default, deserialize_with = "state_list")]
     pub state: Vec<RequestedState>,
-    /// Variants of the settings.
     #[serde(default)]
     pub settings: Vec<Spanned<Variant>>,
     /// Compliance tests of every VALID performance run.
@@ -105,9 +101,7 @@ pub struct CellTable {
 /// The values of one of a table's combinations.
 #[derive(Debug, Clone, Copy)]
 pub struct CellValues<'a> {
-    /// The scenario.
     pub scenario: Scenario,
-    /// The mode.
     pub mode: Mode,
     /// The device state.
     pub state: Option<&'a RequestedState>,

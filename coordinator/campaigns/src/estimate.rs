@@ -29,7 +29,6 @@ pub enum TimeBasis {
 pub struct RunEstimate {
     /// The time in seconds, without preparation and delivery.
     pub seconds: Option<f64>,
-    /// Its basis.
     pub basis: TimeBasis,
 }
 
@@ -41,9 +40,7 @@ pub struct PlanEstimate {
     pub runs: Vec<RunEstimate>,
     /// The least time of the campaign in seconds, when all devices work all the time. Preparation, delivery and retries come on top.
     pub least_seconds: f64,
-    /// The number of cells by past runs.
     pub cells_by_past_runs: u64,
-    /// The number of cells by their settings.
     pub cells_by_settings: u64,
     /// The number of cells without a basis. They count as no time.
     pub cells_without_basis: u64,

@@ -44,7 +44,6 @@ pub struct Lab<'a> {
 pub struct ExpandedPlan {
     /// The campaign, as it starts.
     pub campaign: CampaignRow,
-    /// The combinations, by number.
     pub combinations: Vec<Combination>,
     /// A draft of each combination for one of its devices.
     pub drafts: Vec<RunDraft>,

@@ -10,7 +10,6 @@ use regatta_lab_store::{self as store, CurrentRun, DeviceRow, Store};
 /// A device with its run.
 #[derive(Debug, Clone)]
 pub struct FleetDevice {
-    /// The device.
     pub row: DeviceRow,
     /// Its description of itself when it last connected, if this version reads it.
     pub facts: Option<DeviceFacts>,

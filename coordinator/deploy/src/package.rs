@@ -44,11 +44,9 @@ const PROGRAM: &str = "bin/regatta-agent";
 pub struct Package {
     /// The local path.
     pub path: PathBuf,
-    /// The install method.
     pub way: InstallMethod,
     /// Debian's name of the architecture.
     pub architecture: String,
-    /// Its version.
     pub version: String,
     /// Length of the package in bytes.
     pub length: u64,

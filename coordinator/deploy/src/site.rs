@@ -78,7 +78,6 @@ pub(crate) struct Site<'a> {
     pub board: &'a dyn Board,
     /// The source of root rights. `None` where they are not needed.
     pub root: Option<Root>,
-    /// The install method.
     pub way: InstallMethod,
     /// The agent's paths.
     pub places: Places,

@@ -21,7 +21,6 @@ pub struct Preflight<'a> {
     pub settings: &'a MeterSettings,
     /// The round's rules.
     pub rules: &'a PowerRules,
-    /// The director.
     pub director: &'a Machine,
     /// The machine that is measured.
     pub system: &'a Machine,
@@ -41,7 +40,6 @@ pub struct Preflight<'a> {
 
 /// The result of the checks.
 pub struct PreflightResult {
-    /// The lines.
     pub lines: Vec<PreflightLine>,
     /// The boot of the machine that is measured. Evidence of the runs must name it.
     pub boot_id: Option<String>,

@@ -60,11 +60,8 @@ pub(crate) type HandOver<'a> = Box<dyn Fn(Part, &Path) -> io::Result<()> + 'a>;
 
 /// The inputs of a session's workload.
 pub(crate) struct RunOrder<'a> {
-    /// The store.
     pub store: &'a Store,
-    /// The workspace.
     pub workspace: &'a Workspace,
-    /// The session.
     pub session: &'a str,
     /// The run that is made twice.
     pub draft: RunDraft,

@@ -70,7 +70,6 @@ impl MachinesError {
 
 /// How logins over SSH are made.
 pub struct Logins<'a> {
-    /// The options of an access.
     pub options: AccessOptions,
     /// Answers the prompts of a login.
     pub prompt: &'a dyn Prompt,

@@ -58,9 +58,7 @@ impl SessionRecordError {
 
 /// The facts of a session that its record contains.
 pub(crate) struct SessionFacts<'a> {
-    /// Its id.
     pub id: &'a str,
-    /// Its meter.
     pub meter: &'a MeterRow,
     /// The machine of the official client, in words.
     pub machine: String,

@@ -15,7 +15,6 @@ use regatta_lab_store::RunRow;
 /// A marker with its reason as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkerReason {
-    /// The marker.
     pub marker: RunMarker,
     /// The reason for the marker.
     pub reason: String,

@@ -77,9 +77,7 @@ pub struct Rebuilt {
 /// A problem with a run's directory.
 #[derive(Debug, serde::Serialize)]
 pub struct Problem {
-    /// The run.
     pub run: RunId,
-    /// The problem.
     pub problem: String,
 }
 

@@ -49,15 +49,11 @@ pub enum RequestError {
 /// A request for a device, with benchmark, round, system and state.
 #[derive(Debug, Clone)]
 pub struct ResolvedRequest<'a> {
-    /// The device.
     pub device: DeviceId,
-    /// The benchmark.
     pub benchmark: &'a Benchmark,
     /// The round whose rules apply.
     pub round: &'a Round,
-    /// The scenario.
     pub scenario: Scenario,
-    /// The mode.
     pub mode: Mode,
     /// The engine that computes the answers.
     pub engine: EngineSpec,

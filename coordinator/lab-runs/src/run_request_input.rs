@@ -61,7 +61,6 @@ pub struct RunRequestInput {
     pub device: Option<String>,
     /// The benchmark's name or alias.
     pub benchmark: String,
-    /// Scenarios.
     #[serde(deserialize_with = "text_values::list")]
     pub scenario: Vec<Scenario>,
     /// Modes. The default is PerformanceOnly.
@@ -70,7 +69,6 @@ pub struct RunRequestInput {
     /// The round. The default is the newest.
     #[serde(default)]
     pub round: Option<String>,
-    /// The engine.
     #[serde(default, deserialize_with = "text_values::optional")]
     pub engine: Option<EngineKind>,
     /// `native`, `official` or `official:REVISION`.
@@ -88,7 +86,6 @@ pub struct RunRequestInput {
     /// The system whose values apply: a name, a file that ends in `.toml`, `auto` or `none`. The default is the device's own.
     #[serde(default, deserialize_with = "text_values::optional")]
     pub system: Option<SystemChoice>,
-    /// Engine settings.
     #[serde(default)]
     pub set: EngineSettings,
     /// Lines for `user.conf`.

@@ -93,7 +93,6 @@ pub struct RunTelemetry {
     pub merged: usize,
     /// The time in which LoadGen measured: the first and the last sample in that phase.
     pub window: Option<[f64; 2]>,
-    /// The columns.
     pub columns: Vec<TelemetryColumn>,
 }
 

@@ -38,9 +38,7 @@ pub struct Subject<'a> {
 /// A difference between a file and its verified state.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
-    /// The file.
     pub file: String,
-    /// The problem.
     pub problem: String,
 }
 
@@ -59,7 +57,6 @@ pub struct Verification {
     pub has_evidence: bool,
     /// The files that the device did not sign. They are compared with its evidence, and in an export with the manifest.
     pub unsigned: Vec<String>,
-    /// The findings.
     pub findings: Vec<Finding>,
 }
 

@@ -10,7 +10,6 @@ use super::{Result, Store, now, values};
 pub struct AssetRow {
     /// The asset as specs name it.
     pub asset: Asset,
-    /// Number of files.
     pub files: u64,
     /// The time when it was added.
     pub added: String,

@@ -12,13 +12,10 @@ use super::{CampaignState, CellState, Result, RunDraft, Store, values};
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRow {
-    /// Its campaign.
     pub campaign: String,
-    /// Its cell.
     pub cell: u64,
     /// Its number in the cell, from 1.
     pub number: u64,
-    /// The device.
     pub device: DeviceId,
     /// The run. `None` when none could be requested, and of a power session that has no testing run yet.
     pub run: Option<RunId>,
@@ -39,11 +36,8 @@ pub struct AttemptRow {
 /// An attempt that begins.
 #[derive(Debug, Clone, Copy)]
 pub struct NewAttempt<'a> {
-    /// Its campaign.
     pub campaign: &'a str,
-    /// Its cell.
     pub cell: u64,
-    /// The device.
     pub device: &'a DeviceId,
     /// The current time.
     pub now: &'a str,

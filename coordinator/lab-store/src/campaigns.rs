@@ -7,7 +7,6 @@ use super::{CampaignChange, CampaignState, CellState, Combination, Result, Store
 /// One campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CampaignRow {
-    /// Its name.
     pub name: String,
     /// SHA-256 of the plan's text.
     pub plan_sha256: String,
@@ -38,7 +37,6 @@ pub struct NewCampaign<'a> {
     pub row: &'a CampaignRow,
     /// The plan's text.
     pub plan: &'a str,
-    /// Its combinations.
     pub combinations: &'a [Combination],
     /// Its cells, in their order.
     pub cells: &'a [NewCell],

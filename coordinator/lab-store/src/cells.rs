@@ -10,7 +10,6 @@ use super::{CampaignChange, CampaignState, CellState, Placement, Result, RunRequ
 pub struct Combination {
     /// Its number in the campaign, from 0.
     pub number: u64,
-    /// The request of its runs.
     pub request: RunRequest,
     /// The name of the settings' variant.
     pub variant: Option<String>,
@@ -41,7 +40,6 @@ pub struct AuditedCells {
 pub struct NewCell {
     /// Its number in the campaign, from 1, in the order of the plan.
     pub number: u64,
-    /// Its combination.
     pub combination: u64,
     /// Its repetition, from 1.
     pub repetition: u64,
@@ -58,13 +56,11 @@ pub struct CellRow {
     pub number: u64,
     /// Its place in the campaign's order, from 0.
     pub position: u64,
-    /// Its combination.
     pub combination: u64,
     /// Its repetition, from 1.
     pub repetition: u64,
     /// The only device that may take it.
     pub device: Option<DeviceId>,
-    /// Its state.
     pub state: CellState,
     /// The cause of its failure.
     pub cause: Option<EndCause>,
@@ -81,7 +77,6 @@ pub struct CellRow {
 pub struct CellFailure {
     /// Its number.
     pub cell: u64,
-    /// The cause.
     pub cause: EndCause,
     /// The same as a sentence.
     pub reason: String,

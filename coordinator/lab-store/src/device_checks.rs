@@ -8,13 +8,9 @@ use super::{Result, Store, now};
 /// A check of a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceCheck {
-    /// The benchmark.
     pub benchmark: String,
-    /// The engine.
     pub engine: String,
-    /// The accuracy run.
     pub accuracy_run: RunId,
-    /// The performance run.
     pub performance_run: RunId,
     /// The accuracy in percent.
     pub accuracy: Option<f64>,

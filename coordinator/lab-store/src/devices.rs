@@ -32,7 +32,6 @@ pub struct DeviceRow {
     pub engines: Vec<EngineKind>,
     /// `DeviceFacts` as JSON, as the device sent it.
     pub facts: String,
-    /// Whether it is online.
     pub online: bool,
     /// Whether two agents use its identity. Messages of both are rejected then.
     pub duplicated: bool,
@@ -44,7 +43,6 @@ pub struct DeviceRow {
     pub readings: BoardReadings,
     /// The number of hellos received.
     pub hellos: u64,
-    /// Its health.
     pub health: HealthRow,
     /// Its labels, in alphabetical order.
     pub labels: Vec<DeviceLabel>,

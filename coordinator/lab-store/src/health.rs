@@ -97,11 +97,9 @@ pub enum HealthChange<'a> {
 pub struct HealthLogEntry {
     /// The time, RFC 3339 UTC.
     pub at: String,
-    /// The change.
     pub change: String,
     /// The health after it.
     pub health: String,
-    /// The reason.
     pub reason: Option<String>,
     /// The author: `coordinator`, or a user.
     pub by: String,

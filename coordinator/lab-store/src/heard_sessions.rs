@@ -12,7 +12,6 @@ pub const MAX_HEARD_SESSIONS: usize = 64;
 /// A session of a device's agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardSession {
-    /// The device.
     pub device: DeviceId,
     /// The random number that the agent drew at its start.
     pub session: u64,

@@ -7,9 +7,7 @@ use super::{Result, RunDraft, Runs, values};
 /// A run that sends its accuracy log while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveRun {
-    /// The run.
     pub run: RunId,
-    /// Its accuracy log.
     pub accuracy_log: StreamName,
     /// The number of leading bytes of it that are on disk.
     pub committed: u64,

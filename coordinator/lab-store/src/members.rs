@@ -58,7 +58,6 @@ pub enum Renaming {
 /// An issued certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct NewCertificate<'a> {
-    /// Its serial number.
     pub serial: &'a [u8],
     /// The time when it expires.
     pub not_after: &'a str,

@@ -141,11 +141,9 @@ impl Holder {
 /// A device with a power session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedDevice {
-    /// The device.
     pub device: DeviceId,
     /// The meter that measures it.
     pub meter: String,
-    /// The session.
     pub session: String,
 }
 

@@ -13,13 +13,9 @@ use super::{Result, Store, now, values};
 pub struct PowerSessionRow {
     /// Its id, which is also the name of its directory. Sorts by time.
     pub id: String,
-    /// The meter.
     pub meter: String,
-    /// The device.
     pub device: String,
-    /// The benchmark.
     pub benchmark: String,
-    /// The scenario.
     pub scenario: String,
     /// The time when it began.
     pub begun: String,
@@ -74,15 +70,10 @@ pub struct PowerSessionEnd<'a> {
 /// A session that begins.
 #[derive(Debug, Clone, Copy)]
 pub struct NewPowerSession<'a> {
-    /// Its id.
     pub id: &'a str,
-    /// The meter.
     pub meter: &'a str,
-    /// The device.
     pub device: &'a str,
-    /// The benchmark.
     pub benchmark: &'a str,
-    /// The scenario.
     pub scenario: &'a str,
 }
 

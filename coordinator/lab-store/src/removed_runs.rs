@@ -9,9 +9,7 @@ use super::{Result, Store, values};
 /// A removed run that its device may still hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedRun {
-    /// The run.
     pub run: RunId,
-    /// Its device.
     pub device: DeviceId,
     /// Whether every file was here with a valid signature. Otherwise the coordinator knew of no file, and a device that has some keeps them.
     pub is_released: bool,

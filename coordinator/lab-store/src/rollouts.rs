@@ -49,7 +49,6 @@ impl RolloutAttempt {
 /// A device of an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutDevice {
-    /// The device.
     pub device: DeviceId,
     /// Its wave, from 1.
     pub wave: u64,

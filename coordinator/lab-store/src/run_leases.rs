@@ -14,11 +14,9 @@ use super::{Result, Runs, values};
 /// The lease of a run that its device has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLease {
-    /// The run.
     pub run: RunId,
     /// Whether its device is online.
     pub is_online: bool,
-    /// The phase.
     pub phase: RunPhase,
     /// The limit, with the wait for its gate.
     pub limit: Duration,

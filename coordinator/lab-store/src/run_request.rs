@@ -18,18 +18,14 @@ use super::StatePreset;
 pub struct RunRequest {
     /// The benchmark's name or alias.
     pub benchmark: String,
-    /// The scenario.
     pub scenario: Scenario,
-    /// The mode.
     pub mode: Mode,
     /// The round; `None` is the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<String>,
     /// The engine, with the user's settings.
     pub engine: EngineSpec,
-    /// The LoadGen.
     pub loadgen: LoadgenChoice,
-    /// The length.
     pub length: RunLength,
     /// The time of the logs' delivery. `None` is the usual one of the mode: live for accuracy runs of many samples, otherwise after the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,9 +23,7 @@ pub struct RunRow {
     pub device_name: Option<String>,
     /// The benchmark's name.
     pub benchmark: String,
-    /// The scenario.
     pub scenario: Scenario,
-    /// The mode.
     pub mode: Mode,
     /// The requested run.
     pub draft: RunDraft,

@@ -9,13 +9,10 @@ use super::{Devices, Result};
 /// The ratios of a device's runs: the power that a meter shows, divided by that of the device's rails in the same window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WallRatio {
-    /// The number of runs.
     pub runs: usize,
     /// Their median; of an even number, the mean of the middle two.
     pub median: f64,
-    /// The least.
     pub least: f64,
-    /// The most.
     pub most: f64,
 }
 

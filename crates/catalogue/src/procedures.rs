@@ -69,7 +69,6 @@ pub struct Audit {
     /// TEST05: whether the run uses the round's alternative seeds.
     #[serde(default)]
     pub other_seeds: bool,
-    /// The source of the scores.
     pub scores: ScoreSource,
     /// The direction in which a score may differ.
     pub bounds: Bounds,

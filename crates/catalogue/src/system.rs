@@ -52,7 +52,6 @@ pub struct Board {
     /// DLA cores of the board.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dla_cores: Option<u32>,
-    /// Memory in GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_gib: Option<u32>,
 }
@@ -63,7 +62,6 @@ pub struct Board {
 pub struct SystemRun {
     /// The benchmark's name.
     pub benchmark: String,
-    /// The scenario.
     pub scenario: Scenario,
     /// The power setting of the board that the values are for.
     #[serde(default)]

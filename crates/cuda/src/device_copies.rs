@@ -11,7 +11,6 @@ use crate::{error::CudaError, memory::DeviceMemory, stream::Stream};
 pub struct RowCopy {
     /// Bytes of a row.
     pub width: usize,
-    /// Number of rows.
     pub rows: usize,
     /// Bytes from the beginning of a row to that of the next one in the source. The first row begins with the memory.
     pub source_pitch: usize,

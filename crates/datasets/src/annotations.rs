@@ -83,7 +83,6 @@ struct Category {
 pub struct AnnotatedImage {
     /// Its identifier.
     pub id: i64,
-    /// The name of its file.
     pub file_name: String,
     /// Height in pixels.
     pub height: f64,

@@ -104,7 +104,6 @@ impl FromStr for HelperRequest {
 /// A control's values in a response: before, as requested, and as read now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlReport {
-    /// The control.
     pub control: DeviceControl,
     /// The value before the request was applied. `None` where it was unreadable or nothing was changed.
     pub before: Option<String>,

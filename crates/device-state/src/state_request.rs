@@ -14,9 +14,7 @@ pub struct StateRequest {
     pub cores: Option<u32>,
     /// The clock of all CPU cores.
     pub cpu: Option<ClockSetting>,
-    /// The GPU clock.
     pub gpu: Option<ClockSetting>,
-    /// The memory clock.
     pub memory: Option<ClockSetting>,
     /// The clock of all DLA cores, which only have an upper bound.
     pub dla: Option<ClockSetting>,

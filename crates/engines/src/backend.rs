@@ -13,7 +13,6 @@ use super::{EngineBuilder, EngineError, LoadRequest, Loaded, network_loop::Netwo
 pub struct EngineRequest<'a> {
     /// The engine settings of the run.
     pub settings: &'a EngineSettings,
-    /// The scenario.
     pub scenario: Scenario,
     /// The benchmark's model.
     pub model: &'a Model,

@@ -41,9 +41,7 @@ pub trait Engine: Send {
 /// The description of an engine, for logs and evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// The kind of engine.
     pub kind: EngineKind,
-    /// Its version.
     pub version: String,
     /// The hardware that it runs on, and its threads there.
     pub runs_on: String,
@@ -57,9 +55,7 @@ impl fmt::Display for Description {
 
 /// Engines for one model, one per inference stream.
 pub struct Loaded {
-    /// Their description.
     pub description: Description,
-    /// The engines.
     pub engines: Vec<Box<dyn Engine>>,
     /// Allocator of memory for samples that the engines read without a copy, if supported.
     pub shared: Option<Arc<SharedSamples>>,

@@ -11,7 +11,6 @@ use super::SequenceBuckets;
 pub struct LoadRequest<'a> {
     /// The benchmark. The model's input must match its samples.
     pub benchmark: &'a Benchmark,
-    /// The model file.
     pub model_file: PathBuf,
     /// Width and height of each sample's original image, in the order of the samples, when detections are fractions of them; else empty.
     pub image_sizes: Arc<[[u32; 2]]>,

@@ -24,7 +24,6 @@ use crate::{
 /// An engine with one kind of device use.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject {
-    /// The engine.
     pub kind: EngineKind,
     way: DeviceUse,
 }

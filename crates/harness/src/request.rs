@@ -9,9 +9,7 @@ use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 /// What a harness is set up for.
 #[derive(Debug, Clone, Copy)]
 pub struct HarnessRequest<'a> {
-    /// The benchmark.
     pub benchmark: &'a Benchmark,
-    /// The engine.
     pub engine: EngineKind,
     /// The engine settings of the run.
     pub settings: &'a EngineSettings,

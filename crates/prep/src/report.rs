@@ -7,7 +7,6 @@ use crate::damaged_images::DamagedImage;
 /// The result of a preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrepReport {
-    /// The number of samples in the set.
     pub samples: usize,
     /// The number of samples that existed already with the same bytes.
     pub unchanged: usize,

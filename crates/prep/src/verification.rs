@@ -16,7 +16,6 @@ const MAX_MANIFEST: u64 = 1 << 30;
 /// The result of comparing samples with a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
-    /// The manifest.
     pub manifest: PathBuf,
     /// The number of samples in the manifest.
     pub samples: usize,

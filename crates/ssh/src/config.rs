@@ -31,7 +31,6 @@ struct Block {
 pub struct AccessOptions {
     /// The login's user.
     pub user: Option<String>,
-    /// The port.
     pub port: Option<u16>,
     /// Key files.
     pub identities: Vec<std::path::PathBuf>,

@@ -32,7 +32,6 @@ pub type PublicKey = [u8; 32];
 /// Evidence with a valid signature of the device that it names.
 #[derive(Debug, Clone)]
 pub struct SignedEvidence {
-    /// The evidence.
     pub evidence: Evidence,
     /// The SHA-256 of its exact bytes, in hexadecimal.
     pub sha256: String,

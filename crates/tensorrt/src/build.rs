@@ -83,7 +83,6 @@ pub struct BuildPhase {
     pub name: String,
     /// The number of finished steps.
     pub step: u32,
-    /// The number of all steps.
     pub steps: u32,
 }
 

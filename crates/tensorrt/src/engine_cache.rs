@@ -33,7 +33,6 @@ pub struct EngineManifest {
     pub schema: u32,
     /// The model's SHA-256 in hexadecimal ([`Model::sha256`](crate::Model::sha256)).
     pub onnx_sha256: String,
-    /// The version of TensorRT.
     pub tensorrt: Version,
     /// The chip's name on this machine.
     pub chip: String,

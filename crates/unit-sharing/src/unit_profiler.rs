@@ -150,7 +150,6 @@ impl UnitProfiles {
 /// A profiler that simulates a board model.
 #[derive(Debug)]
 pub struct SimulatedProfiler<'a> {
-    /// The board model.
     pub board: &'a BoardModel,
     /// The largest batch that each unit may take.
     pub most: Vec<usize>,

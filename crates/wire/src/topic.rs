@@ -12,7 +12,6 @@ pub const ROOT: &str = "regatta/v1";
 /// A topic of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Topic {
-    /// The device.
     pub device: DeviceId,
     /// The levels after the device.
     pub leaf: Leaf,

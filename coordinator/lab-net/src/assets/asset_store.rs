@@ -71,7 +71,6 @@ pub enum AssetStoreError {
 pub struct Added {
     /// The asset as specs name it.
     pub asset: Asset,
-    /// Number of files.
     pub files: u64,
 }
 

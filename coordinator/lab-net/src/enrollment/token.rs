@@ -34,7 +34,6 @@ pub enum TokenError {
 /// A token for a device.
 #[derive(Debug)]
 pub struct NewToken {
-    /// The token.
     pub token: EnrollmentToken,
     /// The time when it expires, RFC 3339 UTC.
     pub expires: String,

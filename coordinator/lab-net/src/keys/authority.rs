@@ -56,7 +56,6 @@ pub enum IssueError {
 
 /// A certificate and its private key in PEM.
 pub struct Identity {
-    /// The certificate.
     pub certificate: String,
     /// The private key.
     pub key: String,
@@ -66,7 +65,6 @@ pub struct Identity {
 pub struct Issued {
     /// The certificate in PEM.
     pub certificate: String,
-    /// Its serial number.
     pub serial: Vec<u8>,
     /// The time when it expires.
     pub not_after: Timestamp,

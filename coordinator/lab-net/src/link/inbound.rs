@@ -13,7 +13,6 @@ pub const WINDOW: u16 = 256;
 pub struct Inbound {
     /// The topic as received.
     pub topic: String,
-    /// Its payload.
     pub payload: Bytes,
     /// Whether the broker had retained it. It may then be older than the connection.
     pub retained: bool,

@@ -97,7 +97,6 @@ pub const DEFAULT_PAGE: SocketAddr =
 /// The validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The broker.
     pub broker: BrokerChoice,
     /// Whether the lab has keys: devices enroll, connections use TLS, commands are signed.
     pub tls: bool,

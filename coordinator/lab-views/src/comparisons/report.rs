@@ -11,7 +11,6 @@ use super::Combination;
 pub struct ComparisonReport {
     /// The base.
     pub a: ComparedSide,
-    /// The side that is compared with it.
     pub b: ComparedSide,
     /// A row for each device and combination, and for all devices together.
     pub rows: Vec<ComparisonRow>,
@@ -33,9 +32,7 @@ pub struct ComparedSide {
 /// Runs that do not count in a comparison.
 #[derive(Debug, Serialize)]
 pub struct ExcludedRuns {
-    /// The reason.
     pub reason: String,
-    /// The number of runs.
     pub runs: usize,
 }
 
@@ -64,7 +61,6 @@ pub struct ComparisonRow {
     /// Whether these are enough to measure the floor.
     #[serde(rename = "floor_measured")]
     pub is_floor_measured: bool,
-    /// The origin of the floor.
     pub floor_origin: FloorOrigin,
     /// The verdict on B.
     pub verdict: ComparisonVerdict,

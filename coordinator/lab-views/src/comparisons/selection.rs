@@ -23,7 +23,6 @@ pub struct Runs<'a> {
     pub rows: Vec<RunRow>,
     /// The workspace that has their files.
     pub workspace: &'a Workspace,
-    /// The store.
     pub store: &'a Store,
 }
 

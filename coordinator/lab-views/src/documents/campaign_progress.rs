@@ -13,13 +13,9 @@ use regatta_lab_store::{DeviceActivity, Placement};
 pub struct CellSubject {
     /// The combination's number.
     pub combination: u64,
-    /// The benchmark.
     pub benchmark: String,
-    /// The scenario.
     pub scenario: String,
-    /// The mode.
     pub mode: String,
-    /// The engine.
     pub engine: String,
     /// The device's state: a preset, or `own`.
     pub state: Option<String>,
@@ -58,9 +54,7 @@ pub struct CampaignPlanDocument {
     pub seed: u64,
     /// The time after which no attempt begins, for a start now.
     pub deadline: Option<String>,
-    /// The number of cells.
     pub cells: usize,
-    /// The combinations.
     pub combinations: Vec<PlannedCombination>,
     /// The expected time of the campaign.
     pub estimate: PlanEstimate,
@@ -80,7 +74,6 @@ pub struct PlannedCombination {
     pub devices: Vec<String>,
     /// The number of times that it is run, on each of its devices if it is placed on each.
     pub repeat: u64,
-    /// The number of its cells.
     pub cells: usize,
     /// The expected time of one run.
     #[serde(flatten)]
@@ -100,7 +93,6 @@ pub struct CampaignSummary {
     pub ended: Option<String>,
     /// The time after which no attempt begins.
     pub deadline: Option<String>,
-    /// The number of cells.
     pub cells: u64,
     /// Cells with a good run.
     pub good: u64,
@@ -141,9 +133,7 @@ pub struct CampaignStatus {
 pub struct CampaignDevice {
     /// Its id.
     pub device: String,
-    /// Its name.
     pub name: String,
-    /// Its activity.
     pub state: DeviceActivity,
     /// The cell of its open attempt.
     pub cell: Option<u64>,
@@ -169,7 +159,6 @@ pub struct FailedCell {
     /// The subject of its runs.
     #[serde(flatten)]
     pub subject: CellSubject,
-    /// Its repetition.
     pub repetition: u64,
     /// The cause of its failure.
     pub cause: EndCause,

@@ -14,13 +14,10 @@ use super::{System, SystemRun};
 /// The run that values are selected for.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemRequest<'a> {
-    /// The benchmark.
     pub benchmark: &'a Benchmark,
-    /// The scenario.
     pub scenario: Scenario,
     /// The power setting of the board.
     pub power: PowerSetting,
-    /// The engine.
     pub engine: EngineKind,
 }
 

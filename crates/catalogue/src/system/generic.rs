@@ -15,7 +15,6 @@ use super::{Board, Expected, Source, System, SystemRun};
 pub struct BoardFacts {
     /// Streaming multiprocessors of its GPU, when known.
     pub sms: Option<u32>,
-    /// DLA cores.
     pub dla_cores: u32,
     /// Memory that the GPU uses, in bytes.
     pub memory_bytes: u64,

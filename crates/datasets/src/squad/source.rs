@@ -31,7 +31,6 @@ struct Article {
 pub struct Paragraph {
     /// The text.
     pub context: String,
-    /// The questions.
     pub qas: Vec<Question>,
 }
 
@@ -67,7 +66,6 @@ pub struct SourceFile {
 pub struct SquadSource {
     /// The texts of all articles.
     pub paragraphs: Vec<Paragraph>,
-    /// The vocabulary.
     pub vocabulary: Vocabulary,
     /// Questions and vocabulary as they are on disk.
     pub files: [SourceFile; 2],

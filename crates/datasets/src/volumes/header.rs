@@ -54,7 +54,6 @@ impl VoxelType {
 pub struct NiftiHeader {
     /// The number of voxels along each dimension. The first is the fastest in the file.
     pub size: [usize; 3],
-    /// The type of a voxel.
     pub voxel: VoxelType,
     /// Whether numbers begin with their highest byte.
     pub is_big_endian: bool,

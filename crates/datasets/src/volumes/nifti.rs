@@ -26,7 +26,6 @@ const VOXELS_AT: usize = 352;
 
 /// An opened file whose header is read.
 pub struct NiftiFile {
-    /// The header.
     pub header: NiftiHeader,
     rest: Box<dyn Read>,
     /// The bytes that were read.

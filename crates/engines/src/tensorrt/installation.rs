@@ -14,7 +14,6 @@ pub struct Installation {
     pub cuda: Option<PathBuf>,
     /// TensorRT's directory.
     pub tensorrt: Option<PathBuf>,
-    /// The directories of the shims.
     pub shims: ShimDirectories,
 }
 

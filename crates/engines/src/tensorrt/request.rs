@@ -38,7 +38,6 @@ pub struct TensorRtRequest {
     pub input_format: Option<Layout>,
     /// The GPUs to use.
     pub gpus: GpuSelection,
-    /// The request for each GPU.
     pub gpu: UnitRequest,
     /// The request for each DLA core.
     pub dla: UnitRequest,

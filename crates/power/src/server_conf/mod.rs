@@ -40,7 +40,6 @@ pub struct AnalyzerConf {
     pub network_port: u16,
     /// The channels: one number for one channel, the count for device 48, first and count for other multichannel meters.
     pub channel: Vec<i64>,
-    /// The GPIB board.
     pub gpib_board: Option<i64>,
     /// PTDaemon's option for direct current, such as `-D`.
     pub dc_flag: Option<String>,

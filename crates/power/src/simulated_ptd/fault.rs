@@ -24,7 +24,6 @@ pub enum FaultKind {
 /// A fault, and when it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PtdFault {
-    /// The fault.
     pub kind: FaultKind,
     /// The measurement and its sample, counted from 0, with which it happens.
     when: Option<(Part, u64)>,

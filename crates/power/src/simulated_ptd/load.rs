@@ -36,7 +36,6 @@ pub struct SimulatedLoad {
     pub noise: f64,
     /// Effective volts.
     pub volts: f64,
-    /// The power factor.
     pub power_factor: f64,
 }
 

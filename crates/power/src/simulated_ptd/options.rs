@@ -15,7 +15,6 @@ pub struct SimulatedPtd {
     pub version: String,
     /// PTDaemon's number of the meter.
     pub device_type: i64,
-    /// The number of channels.
     pub channels: usize,
     /// The TCP port on loopback.
     pub port: u16,
@@ -23,7 +22,6 @@ pub struct SimulatedPtd {
     pub log: PathBuf,
     /// What the meter shows.
     pub load: SimulatedLoad,
-    /// The fault.
     pub faults: Vec<PtdFault>,
 }
 

@@ -19,7 +19,6 @@ use regatta_fsutil::{atomic_file::AtomicFile, hash::sha256_of_file, regular_file
 pub struct FileError {
     /// The action that failed.
     pub action: &'static str,
-    /// The path.
     pub path: PathBuf,
     /// The system's reason.
     #[source]

@@ -77,7 +77,6 @@ pub struct Request<'a> {
     pub output: &'a Path,
     /// The data type of a response's first element in TEST01.
     pub dtype: Dtype,
-    /// The round.
     pub round: &'a Round,
 }
 

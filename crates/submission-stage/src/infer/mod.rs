@@ -31,7 +31,6 @@ pub struct Request<'a> {
     pub output: &'a Path,
     /// The submitter's directory name, or `None` for all submitters.
     pub submitter: Option<&'a str>,
-    /// The round.
     pub round: &'a Round,
 }
 

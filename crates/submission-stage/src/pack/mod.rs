@@ -41,7 +41,6 @@ pub struct Package {
     pub sha1: String,
     /// The tar's length in bytes.
     pub bytes: u64,
-    /// The number of files in it.
     pub files: u64,
 }
 

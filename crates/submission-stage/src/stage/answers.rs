@@ -24,7 +24,6 @@ pub struct Answers {
     /// The submitter's name, used as a directory name and in every system description.
     #[serde(default)]
     pub submitter: Option<String>,
-    /// The systems.
     #[serde(default)]
     pub system: Vec<SystemAnswers>,
     /// Answers about the implementation of each benchmark, by the benchmark's name in the runs.

@@ -25,9 +25,7 @@ pub const REHEARSAL: &str = "REHEARSAL-";
 /// The input of staging.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The round.
     pub round: &'a Round,
-    /// The division.
     pub division: Division,
     /// The purpose of the tree.
     pub kind: Kind,
@@ -54,7 +52,6 @@ pub struct Request<'a> {
 pub struct Staged {
     /// The submitter's directory name, including the prefix of a rehearsal.
     pub submitter: String,
-    /// The results.
     pub results: Vec<StagedResult>,
     /// The number of files written.
     pub files: usize,
@@ -65,7 +62,6 @@ pub struct Staged {
 /// The directory has no output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// The results.
     pub results: Vec<StagedResult>,
     /// The findings: what is missing or not allowed.
     pub findings: Vec<StagingFinding>,
@@ -80,7 +76,6 @@ pub struct StagedResult {
     pub system: String,
     /// The benchmark's directory name.
     pub model: String,
-    /// The scenario.
     pub scenario: Scenario,
     /// The performance run of the result.
     pub performance: RunId,

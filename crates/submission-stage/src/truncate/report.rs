@@ -18,7 +18,6 @@ use super::{
 pub struct Treated {
     /// Its directory relative to the root, for example `closed/ACME/results/sys/resnet/Offline/accuracy`.
     pub directory: PathBuf,
-    /// The outcome.
     pub outcome: Outcome,
 }
 

@@ -129,7 +129,6 @@ impl SyntheticRun {
 /// The figures in a run's logs.
 #[derive(Debug)]
 pub struct Figures {
-    /// The effective settings.
     pub effective: EffectiveSettings,
     set: LoadableSet,
     generated: (u64, u64, i64),

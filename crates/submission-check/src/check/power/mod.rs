@@ -48,7 +48,6 @@ pub enum Outcome {
 pub struct PowerCheck {
     /// The name that the official program uses.
     pub name: &'static str,
-    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
