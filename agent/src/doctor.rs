@@ -81,7 +81,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         );
         return Err(Failure::usage(why));
     }
-    let gpus = is_this_system(&args.root).then(gpus::probe);
+    let gpus = is_this_system(&args.root).then(|| gpus::probe().0);
     let scratch = env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from);
     let report = Report::of(&args.root, gpus, scratch.as_deref());
     let mut out = io::stdout().lock();

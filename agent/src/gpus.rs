@@ -1,4 +1,4 @@
-//! The machine's GPUs, as CUDA reports them. A separate process queries CUDA ([`probe`]): a driver that hangs, crashes
+//! The machine's GPUs, as CUDA reports them, and whether TensorRT can be used on them. A separate process queries CUDA ([`probe`]): a driver that hangs, crashes
 //! or keeps memory does not affect daemon and doctor. A process that loads CUDA anyway queries it directly
 //! ([`read_gpus`]).
 
@@ -12,19 +12,24 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_cuda::{Device, devices};
+use regatta_tensorrt::{InstalledTensorRt, ShimDirectories};
+use regatta_text::ErrorChain;
 use regatta_types::documents::GpuFacts;
 use rustix::io::ioctl_fionbio;
 
 use crate::exit::{self, Failure};
 
-/// Time limit of the process. A Jetson's driver starts within a few tenths of a second.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of the process. A Jetson's driver starts within a few tenths of a second; TensorRT's library has hundreds of megabytes.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Time for a killed process to end. A process that waits inside the kernel does not end.
 const MERCY: Duration = Duration::from_millis(500);
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 /// Longest answer in bytes: several hundred GPUs, and the capacity of a pipe.
 const MAX: u64 = 64 << 10;
+
+/// The GPUs, and why TensorRT cannot be used on them, if it cannot.
+pub(crate) type FoundGpus = (Vec<GpuFacts>, Option<String>);
 
 /// Why the GPUs are unknown.
 #[derive(Debug, thiserror::Error)]
@@ -69,13 +74,12 @@ fn facts(device: &Device) -> GpuFacts {
     }
 }
 
-/// Returns the facts of the GPUs from a `regatta-agent gpus` process. Takes a few seconds at most, even if the driver
-/// hangs.
-pub(crate) fn probe() -> Vec<GpuFacts> {
-    answer().unwrap_or_else(unknown)
+/// Returns what a `regatta-agent gpus` process finds. Takes a few seconds at most, even if the driver hangs.
+pub(crate) fn probe() -> FoundGpus {
+    answer().unwrap_or_else(|error| (unknown(error), None))
 }
 
-fn answer() -> Result<Vec<GpuFacts>, ProbeError> {
+fn answer() -> Result<FoundGpus, ProbeError> {
     // This is the running binary, even if an upgrade has replaced the file.
     let mut child = Command::new("/proc/self/exe")
         .arg0("regatta-agent")
@@ -133,16 +137,28 @@ fn last_line(pipe: Option<impl Read + AsFd>) -> io::Result<Vec<u8>> {
     Ok(last.map(<[u8]>::to_vec).unwrap_or_default())
 }
 
-/// `regatta-agent gpus`: prints the facts of the GPUs as one line of JSON.
+/// Returns why no engine of TensorRT can be loaded here. The library is opened for its version, which selects the shim.
+fn tensorrt_obstacle() -> Option<String> {
+    let installed = InstalledTensorRt::find(None);
+    let shim = installed.and_then(|installed| ShimDirectories::from_environment().find(installed.version));
+    shim.err().map(|error| ErrorChain(&error).to_string())
+}
+
+/// `regatta-agent gpus`: prints the GPUs and TensorRT's obstacle as one line of JSON.
 ///
 /// # Errors
 /// When CUDA's driver does not work, or standard output cannot be written.
 pub(crate) fn print() -> Result<u8, Failure> {
     let gpus: Vec<GpuFacts> = devices().map_err(Failure::could_not)?.iter().map(facts).collect();
+    let obstacle = if gpus.is_empty() {
+        None
+    } else {
+        tensorrt_obstacle()
+    };
     let mut out = io::stdout().lock();
     // Start a new line, because the driver may have printed an unfinished one.
     writeln!(out)
-        .and_then(|()| serde_json::to_writer(&mut out, &gpus).map_err(io::Error::from))
+        .and_then(|()| serde_json::to_writer(&mut out, &(gpus, obstacle)).map_err(io::Error::from))
         .and_then(|()| writeln!(out))
         .context("the GPUs cannot be printed")?;
     Ok(exit::OK)

@@ -4,10 +4,9 @@
 use std::{path::Path, sync::Arc, thread};
 
 use regatta_board::FactsReader;
-use regatta_types::documents::GpuFacts;
 use regatta_wire::topic::{Leaf, Topic};
 
-use crate::{config::AgentConfig, enrollment, identity::DeviceIdentity};
+use crate::{config::AgentConfig, enrollment, gpus::FoundGpus, identity::DeviceIdentity};
 
 /// Configuration, identity and facts of this device.
 #[derive(Debug)]
@@ -51,9 +50,9 @@ impl Device {
         &self.facts
     }
 
-    /// Adds the GPUs that CUDA found to the facts.
-    pub(crate) fn add_gpus(&mut self, gpus: Vec<GpuFacts>) {
-        self.facts = self.facts.clone().with_gpus(gpus);
+    /// Adds the GPUs that CUDA found to the facts, and TensorRT's obstacle.
+    pub(crate) fn add_gpus(&mut self, (gpus, tensorrt_obstacle): FoundGpus) {
+        self.facts = self.facts.clone().with_gpus(gpus, tensorrt_obstacle);
     }
 
     /// Returns a topic of this device.

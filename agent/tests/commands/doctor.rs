@@ -174,7 +174,7 @@ fn a_faulty_driver_is_reported_and_delays_nothing() {
             ("talk", 1, ""),
             ("leave", 1, ""),
             ("no-device", 0, ""),
-            ("hang", 0, "CUDA's driver did not respond within 5 s"),
+            ("hang", 0, "CUDA's driver did not respond within 10 s"),
             ("crash", 0, "`regatta-agent gpus` ended with signal: 11"),
             (
                 "talk,quit",

@@ -304,9 +304,13 @@ impl<'a> Expansion<'a> {
         let known = KnownRequest::find(request, self.lab.catalogue).map_err(|error| refused(error, None))?;
         let mut kinds: BTreeMap<(Vec<EngineKind>, String), &DeviceRow> = BTreeMap::new();
         for device in devices {
-            let model = device
-                .reported_facts()
-                .map(|facts| format!("{} {:?}", facts.model, facts.module));
+            // GPUs and TensorRT decide about the default engine.
+            let model = device.reported_facts().map(|facts| {
+                format!(
+                    "{} {:?} {:?} {:?}",
+                    facts.model, facts.module, facts.gpus, facts.tensorrt_obstacle
+                )
+            });
             kinds
                 .entry((device.engines.clone(), model.unwrap_or_default()))
                 .or_insert(device);

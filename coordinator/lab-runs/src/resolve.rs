@@ -1,7 +1,7 @@
 //! Resolves a request to a draft: first its names, against the catalogue, then for a device. It stores nothing, so that a plan with an error
 //! requests no run.
 
-use std::path::PathBuf;
+use std::{borrow::Cow, path::PathBuf};
 
 use regatta_catalogue::{
     catalogue::{Catalogue, CatalogueError},
@@ -11,7 +11,8 @@ use regatta_catalogue::{
 use regatta_types::{
     EngineKind,
     benchmark::Benchmark,
-    documents::{DeviceFacts, LoadgenChoice, PowerSetting, RunSpec, StateSpec},
+    documents::{DeviceFacts, EngineSpec, LoadgenChoice, PowerSetting, RunSpec, StateSpec},
+    engine_settings::EngineSettingError,
 };
 
 use super::{
@@ -20,11 +21,11 @@ use super::{
     expected_time::least_seconds,
     form::{self, NoForm},
     resolved_request::{RequestError, ResolvedRequest},
-    run_request_input::RunRequestError,
+    run_request_input::{RunRequestError, all_settings},
 };
 use regatta_lab_net::{
     assets::{self, AssetsError},
-    fleet::engine_obstacle,
+    fleet::{default_engine, default_engine_obstacles, engine_obstacle},
 };
 use regatta_lab_store::{
     self as store, DeviceRow, RunDraft, RunRequest, Store, SystemChoice,
@@ -54,9 +55,27 @@ pub enum ResolveError {
         /// The requested engine.
         engine: EngineKind,
         /// The reason why it cannot run.
-        obstacle: &'static str,
+        obstacle: Cow<'static, str>,
         /// The engines that can.
         available: String,
+    },
+    /// The request names no engine, and the device has none that computes answers.
+    #[error("no engine that computes answers can run on {device}: {obstacles}")]
+    NoDefaultEngine {
+        /// The device's name.
+        device: String,
+        /// The reasons, by engine.
+        obstacles: String,
+    },
+    /// The device's default engine does not accept a setting.
+    #[error("{device} runs {engine} by default: {error}")]
+    DefaultEngineSetting {
+        /// The device's name.
+        device: String,
+        /// The device's default engine.
+        engine: EngineKind,
+        /// The rejected setting.
+        error: EngineSettingError,
     },
     /// The device has no such LoadGen.
     #[error("{device} has no LoadGen `{loadgen}`; it has {available}")]
@@ -118,6 +137,13 @@ impl ResolveError {
             Self::NoEngine { device, .. } => Some(format!(
                 "`regatta device doctor {device}` shows what the device finds"
             )),
+            Self::NoDefaultEngine { device, .. } => Some(format!(
+                "`regatta device doctor {device}` shows what the device finds; `--engine null` measures LoadGen and harness alone"
+            )),
+            Self::DefaultEngineSetting { engine, .. } => Some(format!(
+                "{}; --engine names another engine",
+                all_settings(Some(*engine))
+            )),
             Self::ShortLimit { .. } => Some("give it a longer limit, or a shorter --duration".to_owned()),
             Self::NoLoadgen { .. } => {
                 Some("docs/loadgen.md shows how to build the official LoadGen for a device".to_owned())
@@ -152,7 +178,7 @@ impl<'a> KnownRequest<'a> {
     pub fn find(request: &'a RunRequest, catalogue: &'a Catalogue) -> Result<Self, ResolveError> {
         let benchmark = catalogue.benchmark(&request.benchmark)?;
         let round = catalogue.round(request.round.as_deref())?;
-        if request.engine.kind.computes() && !benchmark.model.has_engine() {
+        if request.engine.kind.is_none_or(EngineKind::computes) && !benchmark.model.has_engine() {
             return Err(ResolveError::NoResponses {
                 benchmark: benchmark.name.clone(),
             });
@@ -170,14 +196,14 @@ impl<'a> KnownRequest<'a> {
     /// # Errors
     /// Returns [`ResolveError`] when the device cannot execute the request, or the request contradicts itself.
     fn draft(&self, device: &DeviceRow) -> Result<RunDraft, ResolveError> {
-        self.check_engine(device)?;
+        let engine = self.engine(device)?;
         let facts = device.reported_facts().map_err(|source| ResolveError::Facts {
             device: device.name.clone(),
             agent: device.agent.clone(),
             source,
         })?;
         self.check_loadgen(device, &facts)?;
-        let mut draft = self.resolved(device, &facts)?.draft()?;
+        let mut draft = self.resolved(device, &facts, engine)?.draft()?;
         draft.limit_s = self.request.limit.map(|limit| limit.as_secs());
         if let (Some(limit), Some(least)) = (draft.limit_s, least_seconds(&draft.spec))
             && limit <= least
@@ -201,7 +227,12 @@ impl<'a> KnownRequest<'a> {
         Ok(draft)
     }
 
-    fn resolved(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<ResolvedRequest<'a>, ResolveError> {
+    fn resolved(
+        &self,
+        device: &DeviceRow,
+        facts: &DeviceFacts,
+        engine: EngineSpec,
+    ) -> Result<ResolvedRequest<'a>, ResolveError> {
         let request = self.request;
         let state = self.state(facts)?;
         let requested = SystemRequest {
@@ -211,7 +242,7 @@ impl<'a> KnownRequest<'a> {
                 Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
                 _ => PowerSetting::MaxP,
             },
-            engine: request.engine.kind,
+            engine: engine.kind,
         };
         Ok(ResolvedRequest {
             device: device.id.clone(),
@@ -219,12 +250,12 @@ impl<'a> KnownRequest<'a> {
             round: self.round,
             scenario: request.scenario,
             mode: request.mode,
-            engine: request.engine.clone(),
             loadgen: request.loadgen.clone(),
             length: request.length,
-            delivery: request.delivery.unwrap_or_else(|| {
-                usual_delivery(request.mode, request.engine.kind, request.task, self.benchmark)
-            }),
+            delivery: request
+                .delivery
+                .unwrap_or_else(|| usual_delivery(request.mode, engine.kind, request.task, self.benchmark)),
+            engine,
             system: self.system(facts, &requested)?,
             conf: request.conf.clone(),
             state,
@@ -233,26 +264,25 @@ impl<'a> KnownRequest<'a> {
         })
     }
 
-    fn check_engine(&self, device: &DeviceRow) -> Result<(), ResolveError> {
-        let Some(obstacle) = engine_obstacle(device, self.request.engine.kind) else {
-            return Ok(());
-        };
-        let can_run = |engine: &&EngineKind| engine_obstacle(device, **engine).is_none();
-        let available: Vec<_> = EngineKind::ALL
-            .iter()
-            .filter(can_run)
-            .map(|engine| engine.as_str())
-            .collect();
-        Err(ResolveError::NoEngine {
+    /// Returns the engine of the request, or the device's default.
+    fn engine(&self, device: &DeviceRow) -> Result<EngineSpec, ResolveError> {
+        let settings = self.request.engine.settings.clone();
+        if let Some(kind) = self.request.engine.kind {
+            check_engine(device, kind)?;
+            return Ok(EngineSpec { kind, settings });
+        }
+        let kind = default_engine(device).ok_or_else(|| ResolveError::NoDefaultEngine {
             device: device.name.clone(),
-            engine: self.request.engine.kind,
-            obstacle,
-            available: if available.is_empty() {
-                "none".to_owned()
-            } else {
-                available.join(", ")
-            },
-        })
+            obstacles: default_engine_obstacles(device),
+        })?;
+        settings
+            .check_engine(kind)
+            .map_err(|error| ResolveError::DefaultEngineSetting {
+                device: device.name.clone(),
+                engine: kind,
+                error,
+            })?;
+        Ok(EngineSpec { kind, settings })
     }
 
     fn check_loadgen(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<(), ResolveError> {
@@ -304,6 +334,29 @@ impl<'a> KnownRequest<'a> {
             self.request.scenario,
         )?)
     }
+}
+
+/// Checks that an engine can run on a device.
+fn check_engine(device: &DeviceRow, engine: EngineKind) -> Result<(), ResolveError> {
+    let Some(obstacle) = engine_obstacle(device, engine) else {
+        return Ok(());
+    };
+    let can_run = |engine: &&EngineKind| engine_obstacle(device, **engine).is_none();
+    let available: Vec<_> = EngineKind::ALL
+        .iter()
+        .filter(can_run)
+        .map(|engine| engine.as_str())
+        .collect();
+    Err(ResolveError::NoEngine {
+        device: device.name.clone(),
+        engine,
+        obstacle,
+        available: if available.is_empty() {
+            "none".to_owned()
+        } else {
+            available.join(", ")
+        },
+    })
 }
 
 /// The files that a run needs, which devices may get from here.

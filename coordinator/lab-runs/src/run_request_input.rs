@@ -7,7 +7,7 @@ use regatta_catalogue::boards;
 use regatta_text::HumanDuration;
 use regatta_types::{
     EngineKind, Mode, Scenario,
-    documents::{Delivery, EngineSpec, LoadgenChoice, RunLength, RunTask},
+    documents::{Delivery, LoadgenChoice, RunLength, RunTask},
     engine_settings::{EngineSettingError, EngineSettings},
 };
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::{
     gate::{GateError, GateInput},
     text_values,
 };
-use regatta_lab_store::{RequestedState, RunRequest, SystemChoice};
+use regatta_lab_store::{RequestedEngine, RequestedState, RunRequest, SystemChoice};
 
 /// Values that contradict each other, or that are missing.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -31,7 +31,8 @@ pub enum RunRequestError {
     /// The engine does not accept a setting.
     #[error("{error}")]
     EngineSetting {
-        engine: EngineKind,
+        /// The engine. `None` when the request names none.
+        engine: Option<EngineKind>,
         /// The rejected setting.
         error: EngineSettingError,
     },
@@ -44,11 +45,17 @@ impl RunRequestError {
     /// Returns the remedy, if the error does not contain it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::EngineSetting { engine, .. } => Some(format!(
-                "`regatta settings list --engine {engine}` shows them all"
-            )),
+            Self::EngineSetting { engine, .. } => Some(all_settings(*engine)),
             _ => None,
         }
+    }
+}
+
+/// Returns the hint that leads to the settings of an engine, or of all engines.
+pub(crate) fn all_settings(engine: Option<EngineKind>) -> String {
+    match engine {
+        Some(engine) => format!("`regatta settings list --engine {engine}` shows them all"),
+        None => "`regatta settings list` shows them all".to_owned(),
     }
 }
 
@@ -69,6 +76,7 @@ pub struct RunRequestInput {
     /// The round. The default is the newest.
     #[serde(default)]
     pub round: Option<String>,
+    /// The engine. The default is the device's.
     #[serde(default, deserialize_with = "text_values::optional")]
     pub engine: Option<EngineKind>,
     /// `native`, `official` or `official:REVISION`.
@@ -160,14 +168,13 @@ impl RunRequestInput {
         Ok(modes.iter().flat_map(of_mode).collect())
     }
 
-    fn engine(&self) -> Result<EngineSpec, RunRequestError> {
-        let kind = self.engine.unwrap_or(RunRequest::DEFAULT_ENGINE);
-        let settings = self.set.clone();
-        settings
-            .check_engine(kind)
+    /// Returns the engine. Settings of a request without an engine are checked when its device is known.
+    fn engine(&self) -> Result<RequestedEngine, RunRequestError> {
+        let (kind, settings) = (self.engine, self.set.clone());
+        kind.map_or(Ok(()), |kind| settings.check_engine(kind))
             .and_then(|()| boards::check(&settings))
             .map_err(|error| RunRequestError::EngineSetting { engine: kind, error })?;
-        Ok(EngineSpec { kind, settings })
+        Ok(RequestedEngine { kind, settings })
     }
 
     fn length(&self) -> Result<RunLength, RunRequestError> {
@@ -235,6 +242,7 @@ mod tests {
         none.scenario.clear();
         assert_eq!(none.requests(), Err(RunRequestError::NoScenario));
         let mut other = input();
+        other.engine = Some(EngineKind::Tract);
         other.set.gpu_batch_size = Some(8);
         let error = other.requests().unwrap_err().to_string();
         assert!(error.contains("it is one of tensorrt and sim"), "{error}");

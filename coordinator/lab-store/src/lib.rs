@@ -96,7 +96,7 @@ pub use run_draft::{RunDraft, RunOutcome, is_same_setting};
 pub use run_leases::RunLease;
 pub use run_pages::RunSelection;
 pub use run_removal::RunRemoval;
-pub use run_request::{RequestedState, RunRequest, SystemChoice};
+pub use run_request::{RequestedEngine, RequestedState, RunRequest, SystemChoice};
 pub use runs::{RunRow, Runs};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use service::Service;

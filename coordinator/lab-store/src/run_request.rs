@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, convert::Infallible, str::FromStr, time::Durati
 
 use regatta_types::{
     EngineKind, Mode, Scenario,
-    documents::{Delivery, EngineSpec, GateSpec, LoadgenChoice, RunLength, RunTask},
+    documents::{Delivery, GateSpec, LoadgenChoice, RunLength, RunTask},
     engine_settings::EngineSettings,
 };
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct RunRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<String>,
     /// The engine, with the user's settings.
-    pub engine: EngineSpec,
+    pub engine: RequestedEngine,
     pub loadgen: LoadgenChoice,
     pub length: RunLength,
     /// The time of the logs' delivery. `None` is the usual one of the mode: live for accuracy runs of many samples, otherwise after the run.
@@ -59,10 +59,19 @@ pub struct RunRequest {
     pub task: RunTask,
 }
 
-impl RunRequest {
-    /// The engine of requests that name none.
-    pub const DEFAULT_ENGINE: EngineKind = EngineKind::Tract;
+/// The engine of a request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestedEngine {
+    /// The engine. `None` is each device's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<EngineKind>,
+    /// The user's settings.
+    #[serde(default)]
+    pub settings: EngineSettings,
+}
 
+impl RunRequest {
     /// Creates a request for a performance run with the defaults.
     pub fn new(benchmark: impl Into<String>, scenario: Scenario) -> Self {
         Self {
@@ -70,10 +79,7 @@ impl RunRequest {
             scenario,
             mode: Mode::PerformanceOnly,
             round: None,
-            engine: EngineSpec {
-                kind: Self::DEFAULT_ENGINE,
-                settings: EngineSettings::default(),
-            },
+            engine: RequestedEngine::default(),
             loadgen: LoadgenChoice::Native,
             length: RunLength::Full,
             delivery: None,
@@ -191,10 +197,11 @@ mod tests {
         let mut request = RunRequest::new("digits", Scenario::Offline);
         assert_eq!(
             serde_json::to_string(&request).unwrap(),
-            r#"{"benchmark":"digits","scenario":"Offline","mode":"PerformanceOnly","engine":{"kind":"tract","settings":{}},"loadgen":"native","length":"full"}"#
+            r#"{"benchmark":"digits","scenario":"Offline","mode":"PerformanceOnly","engine":{"settings":{}},"loadgen":"native","length":"full"}"#
         );
         request.mode = Mode::AccuracyOnly;
         request.round = Some("v6.1".to_owned());
+        request.engine.kind = Some(EngineKind::Tract);
         request.engine.settings.batch_size = Some(16);
         request.length = RunLength::Duration(3_000);
         request.delivery = Some(Delivery::Live);

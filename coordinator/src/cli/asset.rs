@@ -72,9 +72,10 @@ Examples:
 pub(super) struct FetchArgs {
     #[command(flatten)]
     job: JobArgs,
-    /// The engine of the runs, which determines the type and layout of the samples
-    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = "tract")]
-    engine: EngineKind,
+    /// The engine of the runs, which determines the type and layout of the samples [default: the best that each device has: tensorrt, else
+    /// tract]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
+    engine: Option<EngineKind>,
 }
 
 /// An asset as a JSON document.

@@ -14,6 +14,7 @@ use super::{
     wait::Wait,
 };
 use crate::exit::{self, CommandResult, Failure};
+use regatta_lab_net::fleet::health_check_engine;
 use regatta_lab_runs::{CheckVerdict, KnownRequest, RunFiles, judge_check, speed, vocabulary};
 use regatta_lab_store::{
     DeviceCheck, DeviceRow, HealthChange, RunDraft, RunRequest, RunRow, Store, workspace::Workspace,
@@ -31,9 +32,10 @@ pub(super) struct Args {
     /// The benchmark: digits, which is built in, or one in configs/benchmarks of the workspace
     #[arg(long, default_value = KnownRuns::USUAL.benchmark)]
     benchmark: String,
-    /// The engine
-    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = KnownRuns::USUAL.engine.as_str())]
-    engine: EngineKind,
+    /// The engine [default: the best that the device has: tensorrt, else tract; null on a device with neither, which does not check
+    /// answers]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
+    engine: Option<EngineKind>,
     /// How long to wait for the two runs [default: 10m]
     #[arg(long, value_name = "T")]
     timeout: Option<HumanDuration>,
@@ -43,16 +45,17 @@ pub(super) struct Args {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownRuns<'a> {
     benchmark: &'a str,
-    engine: EngineKind,
+    /// The engine. `None` is the one of each device's health check.
+    engine: Option<EngineKind>,
     /// The longest wait for them.
     longest: Duration,
 }
 
 impl KnownRuns<'static> {
-    /// A benchmark that is built in, and the engine that every device has.
+    /// A benchmark that is built in, on an engine that the device has.
     pub(super) const USUAL: Self = Self {
         benchmark: "digits",
-        engine: RunRequest::DEFAULT_ENGINE,
+        engine: None,
         longest: Duration::from_secs(600),
     };
 }
@@ -140,9 +143,10 @@ pub(super) fn check(
         let (Some(accuracy), Some(performance)) = (rows.next(), rows.next()) else {
             break;
         };
+        let engine = accuracy.draft.spec.engine.kind;
         let earlier = store
             .device_checks()
-            .speeds(&device.id, &benchmark.name, runs.engine.as_str())?;
+            .speeds(&device.id, &benchmark.name, engine.as_str())?;
         let verdict = judge_check(&accuracy, &performance, benchmark, &earlier);
         let done = Checked {
             verdict,
@@ -203,7 +207,7 @@ fn drafts(
 ) -> Result<Vec<RunDraft>, Failure> {
     let files = RunFiles::read(workspace, store)?;
     let mut request = RunRequest::new(runs.benchmark, Scenario::SingleStream);
-    request.engine.kind = runs.engine;
+    request.engine.kind = Some(runs.engine.unwrap_or_else(|| health_check_engine(device)));
     request.length = RunLength::Duration(DURATION_MS);
     let mut drafts = Vec::new();
     for mode in [Mode::AccuracyOnly, Mode::PerformanceOnly] {

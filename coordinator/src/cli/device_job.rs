@@ -49,11 +49,15 @@ impl JobArgs {
     ///
     /// # Errors
     /// Returns the failure for a setting that the engine does not accept.
-    pub(super) fn input(&self, task: RunTask, engine: EngineKind) -> Result<RunRequestInput, Failure> {
+    pub(super) fn input(
+        &self,
+        task: RunTask,
+        engine: Option<EngineKind>,
+    ) -> Result<RunRequestInput, Failure> {
         Ok(RunRequestInput {
             benchmark: self.benchmark.clone(),
             scenario: self.scenario.clone(),
-            engine: Some(engine),
+            engine,
             asset: self.asset.clone(),
             limit: self.limit,
             task,

@@ -65,12 +65,14 @@ pub(super) struct InspectArgs {
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (job, input) = match command {
         Command::Build(args) => {
-            let input = args.job.input(RunTask::EngineBuild, EngineKind::Tensorrt)?;
+            let input = args.job.input(RunTask::EngineBuild, Some(EngineKind::Tensorrt))?;
             (&args.job, input)
         }
         Command::Calibrate(args) => (&args.job, args.input()?),
         Command::Inspect(args) => {
-            let input = args.job.input(RunTask::EngineInspection, EngineKind::Tensorrt)?;
+            let input = args
+                .job
+                .input(RunTask::EngineInspection, Some(EngineKind::Tensorrt))?;
             (&args.job, input)
         }
     };
@@ -83,7 +85,7 @@ impl CalibrateArgs {
         let engine = EngineKind::Tensorrt;
         let samples = [("calibration", self.samples.as_str())];
         let samples = EngineSettings::parse(engine, samples).map_err(Failure::usage)?;
-        let mut input = self.job.input(RunTask::EngineBuild, engine)?;
+        let mut input = self.job.input(RunTask::EngineBuild, Some(engine))?;
         input.set = samples.or(input.set);
         input.asset.push(self.samples.clone());
         Ok(input)

@@ -31,7 +31,7 @@ use drafts::DraftRequest;
 use regatta_lab_runs::{
     GateInput, GateSize, GateTemperature, Plan, RateRetries, RunRequestInput, vocabulary,
 };
-use regatta_lab_store::{RunDraft, RunRequest, RunRow, StatePreset, Store, workspace::Workspace};
+use regatta_lab_store::{RunDraft, RunRow, StatePreset, Store, workspace::Workspace};
 use regatta_lab_views::{documents::run_document, wording};
 
 /// Flags of `run`.
@@ -65,7 +65,7 @@ pub(super) struct Args {
     mode: Vec<Mode>,
     #[command(flatten)]
     settings: SettingFlags,
-    /// The engine [default: tract]
+    /// The engine [default: the best that each device has: tensorrt, else tract]
     #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// 60 s per run
@@ -173,9 +173,7 @@ impl Args {
             stream: self.stream,
             conf: self.conf.iter().cloned().collect(),
             asset: self.asset.clone(),
-            ..self
-                .settings
-                .input(self.engine.unwrap_or(RunRequest::DEFAULT_ENGINE))?
+            ..self.settings.input(self.engine)?
         };
         self.change(&mut input);
         Ok(input)

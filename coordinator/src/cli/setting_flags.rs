@@ -34,7 +34,7 @@ impl SettingFlags {
     ///
     /// # Errors
     /// Returns the failure for a setting that the engine does not accept.
-    pub(super) fn input(&self, engine: EngineKind) -> Result<RunRequestInput, Failure> {
+    pub(super) fn input(&self, engine: Option<EngineKind>) -> Result<RunRequestInput, Failure> {
         let set = self
             .set
             .iter()

@@ -21,9 +21,9 @@ Example:
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
-    /// The engine
-    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true, default_value = "tract")]
-    engine: EngineKind,
+    /// The engine [default: the best that each device has: tensorrt, else tract]
+    #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
+    engine: Option<EngineKind>,
     /// How long each device searches for the best settings of each scenario
     #[arg(long, value_name = "T", default_value = TUNING_TIME)]
     time: HumanDuration,

@@ -6,7 +6,7 @@ use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table};
-use regatta_lab_net::fleet::{engine_obstacle, unavailable_engines};
+use regatta_lab_net::fleet::{default_engine, engine_obstacle, health_check_engine, unavailable_engines};
 use regatta_lab_store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio};
 use regatta_lab_views::wording::{self, device_state, state_and_health};
 
@@ -112,6 +112,7 @@ pub(crate) fn device(device: &DeviceRow, ratios: [Option<&WallRatio>; 2]) -> Str
         ("health", health(device)),
         ("labels", labels(&device.labels)),
         ("engines", engines(device)),
+        ("default", default_engine_text(device)),
         ("agent", device.agent.clone()),
         ("first seen", wording::time(&device.first_seen)),
         ("last seen", wording::time(&device.last_seen)),
@@ -232,6 +233,19 @@ fn health(device: &DeviceRow) -> String {
     let since = since.map_or_else(String::new, |since| format!(" since {}", wording::time(since)));
     let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     format!("{}{since}{cause}", device.health.health().as_str())
+}
+
+/// Formats the engine of runs that name none.
+fn default_engine_text(device: &DeviceRow) -> String {
+    default_engine(device).map_or_else(
+        || {
+            format!(
+                "no engine computes answers; `device check` uses {}",
+                health_check_engine(device)
+            )
+        },
+        |engine| format!("{engine}, for runs without --engine"),
+    )
 }
 
 /// Formats the engines that run on a device. `device show` has those of its agent that do not, with the reason.

@@ -26,6 +26,7 @@ pub use self::{power::gpu_device, readiness::Readiness, root::Root};
 pub struct FactsReader {
     root: Root,
     gpus: Vec<GpuFacts>,
+    tensorrt_obstacle: Option<String>,
 }
 
 impl FactsReader {
@@ -38,12 +39,17 @@ impl FactsReader {
         Self {
             root: Root::new(root),
             gpus: Vec::new(),
+            tensorrt_obstacle: None,
         }
     }
 
-    /// Returns the reader with queried GPUs.
-    pub fn with_gpus(self, gpus: Vec<GpuFacts>) -> Self {
-        Self { gpus, ..self }
+    /// Returns the reader with queried GPUs, and with the reason why TensorRT cannot use them, if it cannot.
+    pub fn with_gpus(self, gpus: Vec<GpuFacts>, tensorrt_obstacle: Option<String>) -> Self {
+        Self {
+            gpus,
+            tensorrt_obstacle,
+            ..self
+        }
     }
 
     /// Returns the GPUs, if they were queried.
@@ -74,6 +80,7 @@ impl FactsReader {
             hottest_millicelsius: self.hottest_millicelsius(),
             load_average: self.load_average(),
             gpus: self.gpus.clone(),
+            tensorrt_obstacle: self.tensorrt_obstacle.clone(),
             heartbeat_ms: None,
             loadgens: Vec::new(),
             software: None,

@@ -26,10 +26,10 @@ pub use self::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineSettingError {
     /// No setting has this name.
-    #[error("the {engine} engine has no setting `{name}`; {}", advice(name, Setting::accepted_by(*engine)))]
+    #[error("{} setting `{name}`; {}", has_no(*engine), advice(name, *engine))]
     Unknown {
-        /// The engine.
-        engine: EngineKind,
+        /// The engine. `None` when it is not known yet.
+        engine: Option<EngineKind>,
         /// The requested name.
         name: String,
     },
@@ -123,21 +123,25 @@ impl Setting {
 }
 
 impl EngineSettings {
-    /// Parses the settings of an engine from names and values as text. A later value of a setting replaces an earlier one.
+    /// Parses the settings of an engine from names and values as text. A later value of a setting replaces an earlier one. Without an
+    /// engine, the settings of all engines are accepted; [`Self::check_engine`] checks them later.
     ///
     /// # Errors
     /// [`EngineSettingError`] for the first unknown name or invalid value.
     pub fn parse<'a>(
-        engine: EngineKind,
+        engine: impl Into<Option<EngineKind>>,
         values: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, EngineSettingError> {
+        let engine = engine.into();
         let mut settings = Self::default();
         for (name, text) in values {
             let setting = Setting::named(name).ok_or_else(|| EngineSettingError::Unknown {
                 engine,
                 name: name.to_owned(),
             })?;
-            setting.check_engine(engine)?;
+            if let Some(engine) = engine {
+                setting.check_engine(engine)?;
+            }
             settings.set(setting, &setting.parse(text)?)?;
         }
         Ok(settings)
@@ -189,9 +193,17 @@ impl EngineSettings {
     }
 }
 
-/// Returns a hint with the nearest of the names, or all of them.
-fn advice(name: &str, among: impl Iterator<Item = &'static Setting>) -> String {
-    let known: Vec<&Setting> = among.collect();
+fn has_no(engine: Option<EngineKind>) -> String {
+    engine.map_or_else(
+        || "no engine has a".to_owned(),
+        |engine| format!("the {engine} engine has no"),
+    )
+}
+
+/// Returns a hint with the nearest name of the engine's settings, or all of the names.
+fn advice(name: &str, engine: Option<EngineKind>) -> String {
+    let is_accepted = |setting: &&Setting| engine.is_none_or(|engine| setting.is_accepted_by(engine));
+    let known: Vec<&Setting> = SETTINGS.iter().filter(is_accepted).collect();
     if let Some(near) = Setting::nearest(name, known.iter().copied()) {
         return format!("hint: did you mean `{}`?", near.name);
     }

@@ -2,14 +2,13 @@
 
 use std::{future::pending, io, time::Duration};
 
-use regatta_types::documents::GpuFacts;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::{JoinHandle, spawn_blocking},
     time::{Interval, MissedTickBehavior, interval},
 };
 
-use crate::gpus;
+use crate::gpus::{self, FoundGpus};
 
 /// Interval between checks of the device certificate's expiry.
 const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(24 * 3600);
@@ -24,7 +23,7 @@ pub(super) enum Wakeup {
     /// The expiry of the device's certificate must be checked.
     CertificateCheck,
     /// CUDA has found these GPUs.
-    GpusFound(Vec<GpuFacts>),
+    GpusFound(FoundGpus),
     /// The daemon must stop.
     Stop,
 }
@@ -35,7 +34,7 @@ pub(super) struct Wakeups {
     heartbeat: Interval,
     watchdog: Option<Interval>,
     certificate: Interval,
-    gpu_probe: Option<JoinHandle<Vec<GpuFacts>>>,
+    gpu_probe: Option<JoinHandle<FoundGpus>>,
     terminate: Signal,
     interrupt: Signal,
 }
@@ -86,13 +85,13 @@ async fn tick(interval: &mut Option<Interval>) {
 }
 
 /// Returns the GPUs that the probe finds, once. Waits forever if it finds none.
-async fn found_gpus(probe: &mut Option<JoinHandle<Vec<GpuFacts>>>) -> Vec<GpuFacts> {
+async fn found_gpus(probe: &mut Option<JoinHandle<FoundGpus>>) -> FoundGpus {
     if let Some(running) = probe {
         // A probe that panicked has found nothing.
-        let gpus = running.await.unwrap_or_default();
+        let found = running.await.unwrap_or_default();
         *probe = None;
-        if !gpus.is_empty() {
-            return gpus;
+        if !found.0.is_empty() {
+            return found;
         }
     }
     pending().await

@@ -87,7 +87,7 @@ fn other_tasks_are_for_each_device_and_have_no_keys_of_measurements() {
     assert_eq!(placed, Ok(Placement::Each));
     assert_eq!(
         (request.task, request.engine.kind),
-        (RunTask::EngineBuild, EngineKind::Tensorrt)
+        (RunTask::EngineBuild, Some(EngineKind::Tensorrt))
     );
     let (placed, request) = read("task = 'tune'\nduration = '30m'\n");
     assert_eq!(placed, Ok(Placement::Each));

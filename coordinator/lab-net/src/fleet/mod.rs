@@ -6,7 +6,9 @@ mod inventory;
 mod sessions;
 
 pub use admission::{Admission, follow};
-pub use engines::{engine_obstacle, unavailable_engines};
+pub use engines::{
+    default_engine, default_engine_obstacles, engine_obstacle, health_check_engine, unavailable_engines,
+};
 pub use inventory::Inventories;
 use regatta_text::escape_start;
 use regatta_types::DeviceId;

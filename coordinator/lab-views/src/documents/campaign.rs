@@ -144,7 +144,10 @@ pub fn cell_subject(combination: &Combination) -> CellSubject {
             RunTask::Measurement => request.mode.to_string(),
             task => task.in_words().to_owned(),
         },
-        engine: request.engine.kind.to_string(),
+        engine: request
+            .engine
+            .kind
+            .map_or_else(|| "default engine".to_owned(), |engine| engine.to_string()),
         state: request.state.as_ref().map(|state| state.name().to_owned()),
         variant: combination.variant.clone(),
         audit: combination.audit.clone(),

@@ -1,12 +1,12 @@
 //! Devices as JSON, alone and as the list of the fleet.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use regatta_types::RunId;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use regatta_lab_net::fleet::unavailable_engines;
+use regatta_lab_net::fleet::{default_engine, unavailable_engines};
 use regatta_lab_store::{DeviceActivity, DeviceHealth, DeviceLabel, DeviceRow, OtherVersion, WallRatio};
 
 /// The fleet as a JSON document.
@@ -43,7 +43,9 @@ pub struct DeviceDocument<'a> {
     labels: &'a [DeviceLabel],
     agent: &'a str,
     engines: Vec<&'static str>,
-    unavailable_engines: BTreeMap<&'static str, &'static str>,
+    /// The engine of runs that name none.
+    default_engine: Option<&'static str>,
+    unavailable_engines: BTreeMap<&'static str, Cow<'static, str>>,
     first_seen: &'a str,
     last_seen: &'a str,
     facts: serde_json::Value,
@@ -66,6 +68,7 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             labels: &row.labels,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
+            default_engine: default_engine(row).map(regatta_types::EngineKind::as_str),
             unavailable_engines: unavailable_engines(row)
                 .into_iter()
                 .map(|(engine, reason)| (engine.as_str(), reason))

@@ -8,7 +8,7 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, Visitor},
 };
 
-use super::{EngineSettings, SETTINGS, Setting, SettingValue, ValueType, advice};
+use super::{EngineSettings, Setting, SettingValue, ValueType, advice};
 
 impl<'de> Deserialize<'de> for EngineSettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -61,7 +61,7 @@ impl Visitor<'_> for Name {
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
         Setting::named(name).ok_or_else(|| {
-            let advice = advice(name, SETTINGS.iter());
+            let advice = advice(name, None);
             E::custom(format_args!("there is no engine setting `{name}`; {advice}"))
         })
     }
