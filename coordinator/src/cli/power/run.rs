@@ -4,13 +4,22 @@
 
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::{DeviceId, EngineKind, RunId, Scenario, documents::PowerSessionRecord};
+use regatta_types::{
+    DeviceId, EngineKind, RunId, Scenario,
+    documents::{LoadgenChoice, PowerSessionRecord},
+};
 use serde_json::json;
 
 use super::{
     super::{
-        Context, context::notify, device_availability::expect_available, interrupts, meter::unknown,
-        resolve::resolve, runtime, setting_flags::pair,
+        Context,
+        context::notify,
+        device_availability::expect_available,
+        interrupts,
+        meter::unknown,
+        resolve::resolve,
+        runtime,
+        setting_flags::{SettingFlags, pair},
     },
     machines::{MachineArgs, machines_failure},
     session_report::{SessionPrinter, session_failure},
@@ -21,7 +30,7 @@ use crate::{
 };
 use regatta_lab_power::{Cancel, CancelReason, PowerSessionJob, PowerSessionRunner, SessionMachines};
 use regatta_lab_runs::{RunFiles, RunRequestInput, vocabulary};
-use regatta_lab_store::{MeterRow, RunDraft, StatePreset, Store, SystemChoice};
+use regatta_lab_store::{MeterRow, RunDraft, StatePreset, Store};
 
 /// Flags of `power run`.
 #[derive(Debug, clap::Args)]
@@ -38,18 +47,17 @@ pub(in crate::cli) struct RunArgs {
     /// Scenarios, comma separated; each is a session of its own
     #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required = true)]
     scenario: Vec<Scenario>,
-    /// The round whose rules apply, such as v6.1 [default: the newest]
-    #[arg(long)]
-    round: Option<String>,
-    /// The engine [default: tract]
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// The engine [default: the best that the device has: tensorrt, else tract]
     #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// Another length of each run, such as 3s
     #[arg(long, value_name = "T")]
     duration: Option<HumanDuration>,
-    /// The system with the settings for the benchmark
-    #[arg(long, value_name = "SYSTEM")]
-    system: Option<SystemChoice>,
+    /// Which LoadGen: native, official or official:REVISION; only a session with an official one can be submitted [default: native]
+    #[arg(long)]
+    loadgen: Option<LoadgenChoice>,
     /// The state that the device is set to for both runs [default: as-is]
     #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
     state: Option<StatePreset>,
@@ -73,7 +81,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let files = RunFiles::read(&workspace, &store)?;
-    let drafts = resolve(&args.input(), &[], &catalogue, &files, &store)?;
+    let drafts = resolve(&args.input()?, &[], &catalogue, &files, &store)?;
     let Some(first) = drafts.first() else {
         return Err(Failure::misuse("name a scenario with --scenario"));
     };
@@ -183,20 +191,19 @@ impl MadeSessions {
 
 impl RunArgs {
     /// Returns the request of the flags.
-    fn input(&self) -> RunRequestInput {
-        RunRequestInput {
+    fn input(&self) -> Result<RunRequestInput, Failure> {
+        Ok(RunRequestInput {
             device: self.device.clone(),
             benchmark: self.benchmark.clone(),
             scenario: self.scenario.clone(),
-            round: self.round.clone(),
             engine: self.engine,
+            loadgen: self.loadgen.clone(),
             duration: self.duration,
-            system: self.system.clone(),
             state: self.state.map(Into::into),
             conf: self.conf.iter().cloned().collect(),
             limit: self.limit,
-            ..RunRequestInput::default()
-        }
+            ..self.settings.input(self.engine)?
+        })
     }
 
     /// Connects to the machines of a session.
