@@ -186,6 +186,95 @@ fn lines(directory: &Path, test: &str) -> Vec<Value> {
     text.lines().map(Value::from).collect()
 }
 
+/// Older LoadGens printed `90th` where today's print `90.0th`.
+#[test]
+fn audits_of_older_rounds_read_the_scores_of_todays_loadgen() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let round = ["--round", "v2.1", "--mode", "AccuracyOnly,PerformanceOnly"];
+    assert_eq!(runs(&lab, &[&RUN[..], &round].concat()).len(), 2);
+    let audits = runs(&lab, &["audit", "run", "--benchmark", "digits"]);
+    let names: Vec<_> = audits.iter().map(|run| run["test"].as_str()).collect();
+    assert_eq!(names, [Some("TEST01"), Some("TEST04"), Some("TEST05")]);
+    for audit in &audits {
+        let scores = &audit["audit"]["scores"];
+        for score in ["reference", "audited"] {
+            assert!(scores[score].as_f64() > Some(0.0), "{audit:#}");
+        }
+    }
+}
+
+/// Responses differ, because the audit's run has another model. The reference script then compares accuracies without a further command.
+#[test]
+fn an_audit_whose_responses_differ_compares_accuracies_by_itself() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    let models = lab.scratch().join("models/digits");
+    let digits = fs::read(models.join("digits.onnx")).expect("the bundled model");
+    fs::write(models.join("other.onnx"), &digits).expect("a model");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/benchmarks/digits.toml");
+    let benchmark: String = read(&file)
+        .replace("name = \"digits\"", "name = \"others\"")
+        .replace("digits.onnx", "other.onnx")
+        .lines()
+        .filter(|line| !line.starts_with("sha256 = "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let configs = lab.workspace().join("configs/benchmarks");
+    fs::create_dir_all(&configs).expect("a directory");
+    fs::write(configs.join("others.toml"), benchmark).expect("a benchmark");
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let words = [
+        "run",
+        "--benchmark",
+        "others",
+        "--engine",
+        "tract",
+        "--scenario",
+        "Offline",
+        "--duration",
+        "300ms",
+        "--mode",
+        "AccuracyOnly,PerformanceOnly",
+    ];
+    assert_eq!(runs(&lab, &words).len(), 2);
+
+    // Other weights: those in the middle of the file become zeros.
+    let mut other = digits.clone();
+    let middle = digits.len() / 2;
+    other[middle..middle + 4096].fill(0);
+    fs::write(models.join("other.onnx"), other).expect("another model");
+    let script = lab.scratch().join("script");
+    let text = "case $1 in *baseline*) echo accuracy=76.0 ;; *) echo accuracy=75.5 ;; esac\n";
+    fs::write(&script, text).expect("a script");
+    let command = format!("sh {}", script.display());
+    let audit = [
+        "audit",
+        "run",
+        "TEST01",
+        "--benchmark",
+        "others",
+        "--accuracy-script",
+        &command,
+    ];
+    let audited = runs(&lab, &audit).remove(0);
+    let result = &audited["audit"];
+    assert!(result["responses"]["differing"].as_u64() > Some(0), "{audited:#}");
+    assert_eq!(result["fault"], Value::Null, "{audited:#}");
+    let accuracies = result["accuracies"].to_string();
+    assert!(
+        accuracies.contains("76.0") && accuracies.contains("75.5"),
+        "{accuracies}"
+    );
+}
+
 #[test]
 fn test05_draws_from_the_rounds_other_seeds() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {

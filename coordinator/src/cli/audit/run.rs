@@ -1,17 +1,24 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
 use regatta_catalogue::catalogue::Catalogue;
+use regatta_submission_stage::audit::Test;
 use regatta_text::quote_for_shell_if_needed;
-use regatta_types::{Scenario, benchmark::Benchmark};
+use regatta_types::{RunId, Scenario, benchmark::Benchmark};
 
-use super::super::{
-    Context,
-    device_availability::expect_available_or_force,
-    run::{RunEnding, finish},
-    target_devices::TargetDevices,
-    wait::WaitFlags,
+use super::{
+    super::{
+        Context,
+        device_availability::expect_available_or_force,
+        progress::rows,
+        report::report,
+        run::{RunEnding, finish},
+        target_devices::TargetDevices,
+        wait::{Wait, WaitFlags},
+    },
+    verify::verify,
+    verify_args,
 };
-use crate::exit::{CommandResult, Failure};
+use crate::exit::{self, CommandResult, Failure};
 use regatta_lab_runs::{
     RateRetries,
     audit::{PlanError, drafts, find},
@@ -36,6 +43,10 @@ pub(crate) struct Args {
     /// Include devices that are quarantined or in maintenance
     #[arg(long)]
     force: bool,
+    /// The reference accuracy script with its arguments, for TEST01 runs whose responses differ (part III); the path of each log is
+    /// appended
+    #[arg(long, value_name = "COMMAND", conflicts_with = "no_wait")]
+    accuracy_script: Option<String>,
     #[command(flatten)]
     waiting: WaitFlags,
 }
@@ -57,11 +68,40 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     expect_available_or_force(&mut requested, args.force, &store)?;
     args.waiting.expect_served(context, &workspace)?;
     store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.runs().request(draft)))?;
+    if let Some(script) = &args.accuracy_script {
+        let ids: Vec<RunId> = requested.iter().map(|draft| draft.spec.run).collect();
+        return finish_with_script(&ids, script, context, (&workspace, &store));
+    }
     let ending = RunEnding {
         waits: !args.waiting.no_wait,
         retries: RateRetries { max: 0 },
     };
     finish(ending, &requested, context, &workspace, &store)
+}
+
+/// Waits for audits, and compares accuracies by the reference script where responses of TEST01 differ.
+fn finish_with_script(
+    ids: &[RunId],
+    script: &str,
+    context: &Context,
+    (workspace, store): (&Workspace, &Store),
+) -> CommandResult {
+    let wait = Wait {
+        context,
+        workspace,
+        store,
+        shows_progress: true,
+        longest: None,
+    };
+    for row in wait.for_runs(ids)? {
+        let audit = row.outcome.as_ref().and_then(|outcome| outcome.audit.as_ref());
+        let responses = audit.and_then(|audit| audit.responses.as_ref());
+        if responses.is_some_and(|responses| !responses.passed) {
+            verify(&verify_args::Args::of_run(Test::Test01, row.id, script), context)?;
+        }
+    }
+    let is_good = report(&rows(store, ids)?, &[], context)?;
+    Ok(if is_good { exit::OK } else { exit::NO })
 }
 
 /// Drafts the audits of one device's runs.

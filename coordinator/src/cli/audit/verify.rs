@@ -12,7 +12,28 @@ use crate::exit::{self, CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
 use regatta_lab_views::wording;
 
+/// Prints the verification.
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+    let Verified {
+        round,
+        report,
+        explanation,
+    } = verify(args, context)?;
+    let explanation = explanation.as_deref();
+    let document = document(args, &round, &report, explanation);
+    context.print(&document, || text(args, &round, &report, explanation))?;
+    Ok(if report.passed() { exit::OK } else { exit::NO })
+}
+
+/// A verified audit.
+pub(super) struct Verified {
+    round: String,
+    report: Report,
+    explanation: Option<String>,
+}
+
+/// Verifies an audit, and stores the verdict in its record if it is a run of the workspace.
+pub(super) fn verify(args: &Args, context: &Context) -> Result<Verified, Failure> {
     let workspace = context.open_if_there()?;
     let catalogue =
         Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
@@ -34,11 +55,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         report.accuracies = accuracies::compare(args, &request, benchmark, &catalogue, context)?;
     }
     input.keep(&report, explanation.as_deref())?;
-    let document = document(args, &round.name, &report, explanation.as_deref());
-    context.print(&document, || {
-        text(args, &round.name, &report, explanation.as_deref())
-    })?;
-    Ok(if report.passed() { exit::OK } else { exit::NO })
+    Ok(Verified {
+        round: round.name.clone(),
+        report,
+        explanation,
+    })
 }
 
 fn failure(error: AuditError) -> Failure {

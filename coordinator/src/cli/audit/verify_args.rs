@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use regatta_submission_stage::audit::{Dtype, Test};
+use regatta_types::RunId;
 
 /// Flags of `audit verify`: those of `run_verification.py`.
 #[derive(Debug, clap::Args)]
@@ -37,4 +38,22 @@ pub(crate) struct Args {
     /// The directory of a bundled benchmark's labels [default: the workspace's scratch directory]
     #[arg(long, value_name = "DIR")]
     pub(super) scratch: Option<PathBuf>,
+}
+
+impl Args {
+    /// Returns the arguments that verify a run of the workspace with the reference script.
+    pub(super) fn of_run(test: Test, run: RunId, script: &str) -> Self {
+        Self {
+            test,
+            results: None,
+            compliance: None,
+            output: None,
+            run: Some(run.to_string()),
+            dtype: None,
+            round: None,
+            benchmark: None,
+            accuracy_script: Some(script.to_owned()),
+            scratch: None,
+        }
+    }
 }

@@ -107,6 +107,7 @@ fn is_score(scenario: &str, line: &str, rule: &Audit) -> bool {
     let early_stopping = |percentiles: &[String]| {
         percentiles
             .iter()
+            .flat_map(|percentile| spellings(percentile))
             .any(|percentile| line.contains(&format!("Early stopping {percentile} percentile estimate")))
     };
     match scenario {
@@ -116,6 +117,18 @@ fn is_score(scenario: &str, line: &str, rule: &Audit) -> bool {
         "Offline" => line.starts_with("Samples per second"),
         _ => false,
     }
+}
+
+/// Returns both spellings of a percentile. LoadGen printed `90th` up to round v5.0 and prints `90.0th` since then; the scripts of a round
+/// read that of their own LoadGen, and would compare with 0 otherwise.
+fn spellings(percentile: &str) -> [String; 2] {
+    let number = percentile.strip_suffix("th").unwrap_or(percentile);
+    let other = match number.strip_suffix(".0") {
+        Some(whole) => format!("{whole}th"),
+        None if number.contains('.') => percentile.to_owned(),
+        None => format!("{number}.0th"),
+    };
+    [percentile.to_owned(), other]
 }
 
 /// Returns the count from a line, for example `2 ERRORS encountered.`

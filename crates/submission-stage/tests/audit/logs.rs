@@ -32,6 +32,8 @@ pub(crate) struct Run {
     pub(crate) score: String,
     pub(crate) valid: bool,
     pub(crate) errors: u32,
+    /// Whether percentiles are spelled as by LoadGen since round v5.1.
+    pub(crate) newer: bool,
     /// Further records of the detail log.
     pub(crate) facts: Vec<(&'static str, String)>,
 }
@@ -43,6 +45,7 @@ impl Run {
             score: score.to_owned(),
             valid: true,
             errors: 0,
+            newer: false,
             facts: Vec::new(),
         }
     }
@@ -54,6 +57,8 @@ impl Run {
 
     fn summary(&self) -> String {
         let line = match self.scenario {
+            "SingleStream" if self.newer => " * Early stopping 90.0th percentile estimate: ",
+            "MultiStream" if self.newer => " * Early stopping 99.0th percentile estimate: ",
             "SingleStream" => " * Early stopping 90th percentile estimate: ",
             "MultiStream" => " * Early stopping 99th percentile estimate: ",
             "Offline" => "Samples per second: ",
