@@ -10,7 +10,10 @@ use std::{
 use anyhow::Context as _;
 use regatta_engines::{
     chip::this_chip,
-    tensorrt::calibration::{OnDevice, Samples},
+    tensorrt::{
+        bounded_workspace,
+        calibration::{OnDevice, Samples},
+    },
 };
 use regatta_fsutil::{
     hash::sha256_hex,
@@ -44,6 +47,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     }
     check_dla_types(&settings, &model, tensorrt.version())?;
     let cache = EngineCache::new(args.place.cache.clone());
+    bound_workspace(&mut settings);
     let samples = calibration_samples(args, tensorrt.version())?;
     let mut manifest = EngineManifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
     manifest.plugins_sha256 = plugin_hashes(&args.plugins).map_err(Failure::usage)?;
@@ -84,6 +88,19 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
     show(args, &place, &entry)
+}
+
+/// Bounds the workspace by the memory of this machine.
+fn bound_workspace(settings: &mut BuildSettings) {
+    let requested = settings.workspace_bytes;
+    settings.workspace_bytes = bounded_workspace(requested);
+    if settings.workspace_bytes < requested {
+        say(&format!(
+            "the workspace of {} MiB is bounded to {} MiB, half of this machine's memory",
+            requested >> 20,
+            settings.workspace_bytes >> 20
+        ));
+    }
 }
 
 /// Returns the engine, if it was built before and is intact.

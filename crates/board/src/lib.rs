@@ -125,7 +125,8 @@ impl FactsReader {
             .map_or(0, |list| count_cpu_list(&list))
     }
 
-    fn memory_bytes(&self) -> u64 {
+    /// Returns the physical memory in bytes; 0 if the kernel does not report it.
+    pub fn memory_bytes(&self) -> u64 {
         let text = self.root.text("proc/meminfo").unwrap_or_default();
         kilobytes(&text, "MemTotal:").unwrap_or(0)
     }

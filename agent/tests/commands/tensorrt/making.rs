@@ -29,6 +29,13 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     runs(&place, &[workspace]);
     runs(&place, &["workspace_size=0"]);
 
+    // More than any machine has is bounded at the build and at the run alike.
+    place.build(
+        &["--batch", "8", "--workspace", "4000000000", "--ignore-memory"],
+        &[],
+    );
+    runs(&place, &["workspace_size=3000000000000000"]);
+
     let default = "workspace_size=0";
     runs(&place, &[default, "gpu_batch_size=4"]);
     let exact = [default, "gpu_batch_size=4", "exact_batch=true"];

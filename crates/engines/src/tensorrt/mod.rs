@@ -29,6 +29,7 @@ mod samples;
 mod sequences;
 mod settings;
 mod tensors;
+mod workspace;
 mod written_input;
 
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub use self::{
     request::{Graphs, TensorRtRequest, UnitRequest},
     samples::SharedSamples,
     settings::{ENGINES, calibration_path, engine_cache, plugin_libraries},
+    workspace::bounded_workspace,
 };
 use self::{
     loaded_unit::{LoadedUnit, StreamPlace},

@@ -7,7 +7,7 @@ use regatta_tensorrt::{ElementType, EngineManifest, Precision};
 use regatta_types::engine_settings::GpuSelection;
 use regatta_types::layout::Layout;
 
-use super::{gpus, installation::Installation};
+use super::{gpus, installation::Installation, workspace::bounded_workspace};
 use crate::{EngineError, LoadRequest};
 
 /// Shift between bytes and MiB, the unit of `engine build` for workspaces.
@@ -28,7 +28,7 @@ pub struct TensorRtRequest {
     pub precision: Option<Precision>,
     /// Calibration samples or scales that int8 engines must have been built with. `None` accepts any.
     pub calibration: Option<PathBuf>,
-    /// Workspace that the engines were built with, compared in MiB. `None` accepts any.
+    /// Workspace that the engines were built with, as far as this machine allows it, compared in MiB. `None` accepts any.
     pub workspace_bytes: Option<u64>,
     /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
     pub exact_batch: bool,
@@ -114,7 +114,7 @@ impl TensorRtRequest {
     /// Returns whether an engine was built with the requested workspace.
     pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
         let requested = self.workspace_bytes;
-        requested.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
+        requested.is_none_or(|bytes| bounded_workspace(bytes) >> MIB == manifest.workspace_bytes >> MIB)
     }
 
     /// Returns the units, GPUs first.
