@@ -20,15 +20,15 @@ use regatta_fsutil::{
     regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{
-    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
-    plugin_hashes,
+    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, InputShape, IoFormat,
+    Model, TensorRt, Version, plugin_hashes,
 };
 use regatta_text::EscapedText;
 
 use super::{
     installation::open,
     memory, print,
-    settings::{check_dla_types, settings},
+    settings::{check_dla_types, check_scales, settings},
     watch::watched,
 };
 use crate::{
@@ -46,6 +46,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         tensorrt.check_dla(dla.core)?;
     }
     check_dla_types(&settings, &model, tensorrt.version())?;
+    check_scales(args, &model, tensorrt.version())?;
     let cache = EngineCache::new(args.place.cache.clone());
     bound_workspace(&mut settings);
     let samples = calibration_samples(args, tensorrt.version())?;
@@ -79,11 +80,14 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         }
     };
     let mut on_device = None;
-    if settings.calibration_cache.is_empty() {
+    if !settings.calibration_cache.is_empty() {
+        say(&format!("calibration scales found in {}", kept.display()));
+    } else if let Some(plain) = for_scales(&settings) {
+        settings.calibration_cache = calibrated(&tensorrt, &plain, samples)?;
+        cache.store_file(&scales, &settings.calibration_cache)?;
+    } else {
         say(&calibrating(samples.count(), settings.batch as usize));
         on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
-    } else {
-        say(&format!("calibration scales found in {}", kept.display()));
     }
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
@@ -119,6 +123,44 @@ fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheE
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the settings of a build for its scales alone, if the samples do not have the type, layout or shape of the engine's input.
+fn for_scales(settings: &BuildSettings) -> Option<BuildSettings> {
+    let size = |shape: &InputShape| shape.dims.iter().map(|&dim| u64::from(dim)).product::<u64>();
+    // Samples have the largest of an input's shapes.
+    let is_largest = |shape: &&InputShape| {
+        let mut same = settings
+            .input_shapes
+            .iter()
+            .filter(|other| other.name == shape.name);
+        same.all(|other| size(other) <= size(shape))
+    };
+    let plain = BuildSettings {
+        profiles: 1,
+        dla: None,
+        input_shapes: settings.input_shapes.iter().filter(is_largest).cloned().collect(),
+        input: IoFormat::default(),
+        output: IoFormat::default(),
+        ..settings.clone()
+    };
+    let differs = plain.input != settings.input || plain.input_shapes != settings.input_shapes;
+    differs.then_some(plain)
+}
+
+/// Returns the calibration cache of a build whose engine is not kept.
+fn calibrated(tensorrt: &TensorRt, settings: &BuildSettings, samples: &Samples) -> Result<Vec<u8>, Failure> {
+    let batch = settings.batch as usize;
+    say(&format!(
+        "{}, with the network's own input",
+        calibrating(samples.count(), batch)
+    ));
+    let mut on_device = OnDevice::new(samples, batch).map_err(Failure::could_not)?;
+    let built = watched(tensorrt.shim_version().reports_progress(), |tell| {
+        tensorrt.build(settings, tell, Some(&mut on_device))
+    })
+    .map_err(Failure::could_not)??;
+    Ok(built.calibration_cache)
 }
 
 /// Describes how many samples are used, and how many are left out because they do not fill a batch.

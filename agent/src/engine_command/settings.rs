@@ -99,6 +99,23 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     shapes.collect()
 }
 
+/// Rejects an int8 build without scales, which TensorRT would compute in other types, or refuse after a long build.
+///
+/// # Errors
+/// When neither calibration nor the network has scales.
+pub(super) fn check_scales(args: &EngineBuildArgs, model: &Model, version: Version) -> Result<(), Failure> {
+    let has_calibration = args.calibration_cache.is_some() || args.calibration_samples.is_some();
+    let needs_scales = args.precision == EnginePrecision::Int8 && version.has_precision_flags();
+    if !needs_scales || has_calibration || model.is_quantised() != Some(false) {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow::anyhow!(
+        "int8 needs scales, and {} has no Q/DQ layers; hint: calibrate with --calibration-samples DIR, which `regatta prep BENCHMARK \
+         --calibration LIST` makes, or take the scales of --calibration-cache FILE; --precision fp16 needs none",
+        args.onnx.display()
+    )))
+}
+
 /// Rejects a DLA build of a network of 32-bit floats. DLA computes in 16-bit floats and 8-bit integers, so the complete network
 /// would run on the GPU.
 ///

@@ -31,6 +31,7 @@ mod finish;
 mod form;
 mod gate;
 pub mod ingest;
+mod int8_scales;
 mod judgement_check;
 mod judging_mark;
 mod latencies;

@@ -20,6 +20,7 @@ use super::{
     early_accuracy::usual_delivery,
     expected_time::least_seconds,
     form::{self, NoForm},
+    int8_scales::{NoScales, select_calibration},
     resolved_request::{RequestError, ResolvedRequest},
     run_request_input::{RunRequestError, all_settings},
 };
@@ -118,6 +119,9 @@ pub enum ResolveError {
     /// The samples cannot have the requested form.
     #[error(transparent)]
     Form(#[from] NoForm),
+    /// The engine would have no scales.
+    #[error(transparent)]
+    Scales(#[from] NoScales),
     /// The assets cannot be named.
     #[error(transparent)]
     Assets(#[from] AssetsError),
@@ -148,6 +152,7 @@ impl ResolveError {
             Self::NoLoadgen { .. } => {
                 Some("docs/loadgen.md shows how to build the official LoadGen for a device".to_owned())
             }
+            Self::Scales(error) => Some(error.hint()),
             Self::NoSystem(_) => {
                 Some("leave out --system, or name one that `regatta system list` shows".to_owned())
             }
@@ -402,6 +407,7 @@ impl<'a> RunFiles<'a> {
     fn add_to(&self, draft: &mut RunDraft, requested: &[String]) -> Result<(), ResolveError> {
         let is_asset = |place: &str| self.served.iter().any(|path| assets::holds(path, place));
         form::select_sample_form(&mut draft.spec, &is_asset, &self.scratch)?;
+        select_calibration(&mut draft.spec, &is_asset, &self.scratch)?;
         Ok(assets::name_in(
             &mut draft.spec,
             requested,

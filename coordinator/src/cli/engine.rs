@@ -39,8 +39,9 @@ pub(super) struct BuildArgs {
 #[command(after_help = "\
 Examples:
   regatta prep resnet50 --data imagenet --calibration cal_image_list_option_1.txt
-  regatta asset add preprocessed_data/imagenet/ResNet50/calibration/fp32
-  regatta engine calibrate --device boat-1 --benchmark resnet50 --scenario Offline --samples preprocessed_data/imagenet/ResNet50/calibration/fp32
+  regatta asset add preprocessed_data/imagenet/ResNet50/cal_image_list_option_1_fp32_linear
+  regatta engine calibrate --device boat-1 --benchmark resnet50 --scenario Offline \
+      --samples preprocessed_data/imagenet/ResNet50/cal_image_list_option_1_fp32_linear
       write runs/ID/files/calibration-KEY.cache; runs with `--set calibration=PATH` use the engine")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]

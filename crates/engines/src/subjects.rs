@@ -359,6 +359,7 @@ impl Subject {
         let direct = matches!(way, DeviceUse::HostMemory | DeviceUse::LoopedDla);
         TensorRtRequest {
             installation: installation(),
+            scratch: fixture.scratch().to_owned(),
             cache: fixture.path("engines"),
             builds_missing: false,
             plugins: Vec::new(),

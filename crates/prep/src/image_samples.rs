@@ -93,9 +93,9 @@ fn no_images(benchmark: &Benchmark) -> PrepError {
 fn target(request: &ImageRequest<'_>) -> Result<Benchmark, PrepError> {
     let mut target = request.benchmark.in_form(request.form)?;
     if let Some(list) = request.calibration {
-        // A directory for each list: an engine is calibrated with every sample in it, and a submission uses one list.
+        // A submission uses one list.
         let name = list.file_stem().unwrap_or_default().to_string_lossy();
-        target.dataset.dir = sibling(&target.dataset.dir, &format!("{name}_{}", request.form));
+        target.dataset.dir = target.calibration_dir(&name, request.form);
         target.dataset.map = sibling(&target.dataset.map, &format!("{name}_map.txt"));
     }
     Ok(target)

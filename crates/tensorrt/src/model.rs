@@ -21,6 +21,7 @@ pub struct Model {
     weights: BTreeSet<String>,
     outputs: Vec<String>,
     reduced_precision: Option<bool>,
+    is_quantised: Option<bool>,
 }
 
 impl Model {
@@ -50,6 +51,7 @@ impl Model {
             weights: contents.weights,
             outputs: contents.outputs,
             reduced_precision: contents.is_complete.then_some(contents.has_reduced_precision),
+            is_quantised: contents.is_complete.then_some(contents.has_quantizers),
         })
     }
 
@@ -57,6 +59,12 @@ impl Model {
     #[must_use]
     pub const fn reduced_precision(&self) -> Option<bool> {
         self.reduced_precision
+    }
+
+    /// Returns whether the model contains Q/DQ layers, which have scales for INT8. `None` for an invalid file.
+    #[must_use]
+    pub const fn is_quantised(&self) -> Option<bool> {
+        self.is_quantised
     }
 
     /// Returns the names of the outputs, in the order of the file. An engine may have them in another order.
@@ -191,6 +199,8 @@ mod tests {
         assert_eq!(read_model(&model(&[16, 10])).1.reduced_precision(), Some(true));
         let node = field(1, &field(4, b"QuantizeLinear"));
         assert_eq!(read_model(&field(7, &node)).1.reduced_precision(), Some(true));
+        assert_eq!(read_model(&field(7, &node)).1.is_quantised(), Some(true));
+        assert_eq!(read_model(&model(&[16, 10])).1.is_quantised(), Some(false));
         // In a branch of an If node.
         let branch = field(1, &field(5, &field(6, &node)));
         assert_eq!(read_model(&field(7, &branch)).1.reduced_precision(), Some(true));

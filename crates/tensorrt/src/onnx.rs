@@ -22,6 +22,8 @@ pub(crate) struct ModelContents {
     pub(crate) weights: BTreeSet<String>,
     /// The names of the network's outputs, in their order.
     pub(crate) outputs: Vec<String>,
+    /// Whether there are Q/DQ operators.
+    pub(crate) has_quantizers: bool,
     /// Whether there are 16-bit floats among the weights, or Q/DQ operators.
     pub(crate) has_reduced_precision: bool,
     /// Whether the scanner could parse the complete file.
@@ -117,7 +119,9 @@ impl<R: Read + Seek> Scanner<R> {
                     match (kind.child(field), kind, field) {
                         (Some(child), ..) if depth < MAX_DEPTH => self.message(child, inner, depth + 1)?,
                         (_, MessageKind::Node, 4) => {
-                            self.contents.has_reduced_precision |= self.string(length, end)? == QUANTIZE;
+                            let is_quantizer = self.string(length, end)? == QUANTIZE;
+                            self.contents.has_quantizers |= is_quantizer;
+                            self.contents.has_reduced_precision |= is_quantizer;
                         }
                         (_, MessageKind::Output, 1) => {
                             let name = self.string(length, end)?;

@@ -223,6 +223,8 @@ static int32_t calibrate(const regatta_trt_settings* settings) {
     for (int i = 0; i < inputs; ++i)
         if (settings->calibration_inputs[i].sample_bytes != PIXELS * 4 || settings->calibration_inputs[i].type != (inputs == 3 ? INT32 : FP32))
             return fail(REGATTA_TRT_MODEL, "a calibration sample is not of the input's size");
+    if (settings->input_type >= 0 && settings->input_type != settings->calibration_inputs[0].type)
+        return fail(REGATTA_TRT_MODEL, "the input is of another type than its calibration samples");
     while (settings->calibrate(settings->user, names, buffers, inputs)) {
         const int32_t* words[3];
         for (int i = 0; i < inputs; ++i)

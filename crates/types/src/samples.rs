@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{Benchmark, Dtype, Model, ModelInput},
+    benchmark::{Benchmark, DownloadPurpose, Dtype, Model, ModelInput},
     documents::document,
     engine_settings::{EngineSettings, InputType},
     layout::Layout,
@@ -118,6 +118,27 @@ impl fmt::Display for Form {
 }
 
 impl Benchmark {
+    /// Returns the directory below the scratch directory in which `prep` writes the samples of a calibration list. `list` is the name of the
+    /// list's file without its extension. Each list has a directory, because an engine is calibrated with every sample in it.
+    #[must_use]
+    pub fn calibration_dir(&self, list: &str, form: Form) -> String {
+        let beside = Path::new(&self.dataset.dir).with_file_name(format!("{list}_{form}"));
+        beside.to_string_lossy().into_owned()
+    }
+
+    /// Returns the directories of the published calibration lists, in the form that the network takes.
+    #[must_use]
+    pub fn calibration_dirs(&self) -> Vec<String> {
+        let lists = self
+            .downloads
+            .iter()
+            .filter(|download| download.purpose == DownloadPurpose::Calibration);
+        let stems = lists.filter_map(|list| Path::new(&list.path).file_stem()?.to_str());
+        stems
+            .map(|list| self.calibration_dir(list, self.form()))
+            .collect()
+    }
+
     /// Returns the form of the samples in [`Dataset::dir`](crate::benchmark::Dataset::dir).
     #[must_use]
     pub fn form(&self) -> Form {

@@ -115,6 +115,22 @@ fn devices_calibrate_and_describe_their_engines() {
     let mut tensorrt = TensorrtLab::new(lab);
     tensorrt.start();
     let _ = tensorrt.json(&["asset", "add", "--benchmark", "digits"]);
+    // The network has no scales, and digits has no published list.
+    let words = [
+        "--scenario",
+        "Offline",
+        "--system",
+        "none",
+        "--set",
+        "precision=int8",
+    ];
+    let refused = tensorrt.run_command(&words);
+    let printed = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2)
+            && printed.contains("need int8 engines of digits, which need scales"),
+        "{printed}"
+    );
     let none = tensorrt.engine_job("inspect", &[]);
     let reason = none["reason"].as_str().expect("a reason");
     assert!(

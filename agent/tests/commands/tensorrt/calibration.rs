@@ -123,6 +123,52 @@ fn int8_is_calibrated_over_samples_once() {
     );
 }
 
+/// Samples have the network's own type. The engine's may be another, as in NVIDIA's settings for ResNet50.
+#[test]
+fn an_engine_whose_input_has_another_type_is_calibrated_in_the_same_command() {
+    let place = Place::new();
+    let words = "engine build --onnx model.onnx --precision int8 --calibration-samples samples --batch 4 --input-dtype int8 \
+                 --input-format chw4";
+    let words: Vec<&str> = words.split_ascii_whitespace().collect();
+    let built = place.agent(&words, &[]);
+    assert_eq!(built.code, 0, "{built:?}");
+    assert!(
+        built
+            .stderr
+            .contains("calibrating over 40 samples, with the network's own input"),
+        "{built:?}"
+    );
+    let again = place.agent(&words, &[]);
+    assert!(again.stderr.contains("found in "), "{again:?}");
+    let other = place.agent(&[&words[..], &["--profiles", "2"]].concat(), &[]);
+    assert!(other.stderr.contains("calibration scales found in "), "{other:?}");
+}
+
+/// TensorRT would leave layers in other types, or fail after a long build.
+#[test]
+fn int8_without_scales_is_refused_before_the_build() {
+    let place = Place::new();
+    let digits = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/digits/digits.onnx");
+    fs::copy(digits, place.fixture.path("model.onnx")).unwrap();
+    let words = ["engine", "build", "--onnx", "model.onnx", "--precision", "int8"];
+    let refused = place.agent(&words, &[]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    for part in [
+        "int8 needs scales, and model.onnx has no Q/DQ layers",
+        "--calibration-samples DIR",
+        "regatta prep BENCHMARK --calibration LIST",
+    ] {
+        assert!(refused.stderr.contains(part), "`{part}` in {refused:?}");
+    }
+    let samples = place.agent(&[&words[..], &["--calibration-samples", "samples"]].concat(), &[]);
+    assert_eq!(samples.code, 0, "{samples:?}");
+    let half = place.agent(
+        &["engine", "build", "--onnx", "model.onnx", "--precision", "fp16"],
+        &[],
+    );
+    assert_eq!(half.code, 0, "{half:?}");
+}
+
 /// With samples of several inputs, as `regatta prep` writes them, each input gets its own, whatever its type.
 #[test]
 fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
-use regatta_types::documents::EngineKind;
+use regatta_types::{benchmark::Benchmark, documents::EngineKind, samples::SampleSet};
 
 use super::{UnitRequest, inputs, profiles, request::TensorRtLoad, sequences};
 use crate::{EngineError, LoadRequest, MissingEngine};
@@ -350,22 +350,41 @@ fn not_built(
     } else {
         Precision::AsInNetwork
     };
+    let precision = tensorrt.precision.unwrap_or(usual);
+    // Without scales there would be no int8 engine.
+    let prepared = || {
+        let is_needed = precision == Precision::Int8 && built_for.has_precision_flags;
+        is_needed
+            .then(|| prepared_calibration(load.benchmark, &tensorrt.scratch))
+            .flatten()
+    };
     let missing = MissingEngine {
         onnx: load.model_file.clone(),
         cache: tensorrt.cache.clone(),
         is_for_dla: dla,
         batch: built_for.batch,
         profiles: if dla { 1 } else { built_for.streams.max(1) },
-        precision: tensorrt.precision.unwrap_or(usual),
+        precision,
         input_shapes: inputs::built_shapes(&load.benchmark.model, &load.sequences),
         input: inputs::built_format(tensorrt, dla),
         workspace_bytes: tensorrt.workspace_bytes,
         plugins: tensorrt.plugins.clone(),
-        calibration: tensorrt.calibration.clone(),
+        calibration: tensorrt.calibration.clone().or_else(prepared),
     };
     EngineError::NotBuilt {
         engine: EngineKind::Tensorrt,
         reason,
         missing: Box::new(missing),
     }
+}
+
+/// Returns the samples of a published calibration list, if `regatta prep` has made them.
+fn prepared_calibration(benchmark: &Benchmark, scratch: &Path) -> Option<PathBuf> {
+    if benchmark.model.networks().len() > 1 {
+        // Their scales are files, one for each network.
+        return None;
+    }
+    let dirs = benchmark.calibration_dirs().into_iter();
+    dirs.map(|dir| scratch.join(dir))
+        .find(|dir| dir.join(SampleSet::FILE).is_file())
 }

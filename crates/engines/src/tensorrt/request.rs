@@ -18,6 +18,8 @@ const MIB: u32 = 20;
 pub struct TensorRtRequest {
     /// The location of NVIDIA's libraries.
     pub installation: Installation,
+    /// The directory of models and data.
+    pub scratch: PathBuf,
     /// The directory of built engines.
     pub cache: PathBuf,
     /// Whether an engine that is missing may be built.

@@ -41,6 +41,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
     let precision = settings.precision.or(of_calibration);
     TensorRtRequest {
         installation: Installation::of_this_machine(),
+        scratch: scratch.unwrap_or(Path::new("")).to_owned(),
         cache: engine_cache(scratch),
         builds_missing: settings.engine_build != Some(EngineBuild::Never),
         plugins: plugin_libraries(settings, model, scratch),
