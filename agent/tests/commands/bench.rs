@@ -73,6 +73,49 @@ fn answers(fixture: &Fixture) -> Vec<i32> {
     answers
 }
 
+/// LoadGen counts the tokens of their answers, and outside of Offline wants the first of them.
+#[test]
+fn benchmarks_with_token_latencies_are_valid_without_a_model() {
+    for engine in ["null", "sim"] {
+        for (model, scenario) in [
+            ("llama3.1-8b-edge", "SingleStream"),
+            ("llama3.1-8b-edge", "Offline"),
+            ("whisper", "Offline"),
+            ("whisper", "Server"),
+            ("gptj-99", "SingleStream"),
+        ] {
+            let fixture = Fixture::new();
+            let token_latencies =
+                "*.*.use_token_latencies = 1\n*.Server.ttft_latency = 1000\n*.Server.tpot_latency = 1000\n";
+            fs::write(
+                fixture.path("mlperf.conf"),
+                format!("{MLPERF_CONF}{token_latencies}"),
+            )
+            .unwrap();
+            let conf = "*.SingleStream.target_latency = 0.01\n*.Server.target_qps = 500\n*.Offline.target_qps = 2000\n\
+                        *.Offline.min_query_count = 100\n";
+            fs::write(fixture.path("user.conf"), conf).unwrap();
+            for mode in ["PerformanceOnly", "AccuracyOnly"] {
+                let duration = if mode == "AccuracyOnly" { LEFT_OUT } else { "200ms" };
+                let flags = [
+                    ("--sut", engine),
+                    ("--model", model),
+                    ("--benchmark-file", LEFT_OUT),
+                    ("--scenario", scenario),
+                    ("--mode", mode),
+                    ("--duration", duration),
+                    ("--format", "json"),
+                ];
+                let ended = bench(&fixture, &flags);
+                let what = format!("{engine} {model} {scenario} {mode}");
+                assert_eq!(ended.code, 0, "{what}: {ended:?}");
+                let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+                assert!(!detail.contains("\"is_error\": true"), "{what}: {detail}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_audit_config_in_the_working_directory_is_reported_and_not_used() {
     let fixture = Fixture::new();

@@ -16,6 +16,9 @@ use super::{
     unit_log::UnitLog,
 };
 
+/// The bytes of a token in an answer.
+const TOKEN_BYTES: usize = size_of::<i32>();
+
 /// An engine and its buffers.
 pub(crate) struct Lane {
     engine: Box<dyn Engine>,
@@ -23,6 +26,8 @@ pub(crate) struct Lane {
     answers: Answers,
     memory: BatchMemory,
     responses: ResponseBuffer,
+    /// Whether LoadGen expects the first token of each answer. It then arrives with the answer, because engines compute whole answers.
+    sends_first_tokens: bool,
     /// Log of the unit that computed each response. `None` if there is one unit.
     log: Option<Arc<UnitLog>>,
 }
@@ -39,8 +44,14 @@ impl Lane {
             answers,
             memory: BatchMemory::new(most),
             responses: ResponseBuffer(Vec::with_capacity(most)),
+            sends_first_tokens: false,
             log: None,
         }
+    }
+
+    /// Sets whether LoadGen gets the first token of each answer before the answer.
+    pub(crate) fn send_first_tokens(&mut self, sends: bool) {
+        self.sends_first_tokens = sends;
     }
 
     /// Sets the log for the units of computed responses.
@@ -74,6 +85,10 @@ impl Lane {
         // Log before the answers are sent, because LoadGen may end the run with the last one.
         if let Some(log) = &self.log {
             log.note(samples, self.engine.unit());
+        }
+        if self.sends_first_tokens {
+            self.responses
+                .send_first_tokens(samples, &self.answers, completer);
         }
         self.responses.send(samples, &self.answers, completer);
         Ok(())
@@ -149,6 +164,17 @@ fn infer(engine: &mut dyn Engine, batch: &Batch<'_>, answers: &mut Answers) -> R
 struct ResponseBuffer(Vec<QuerySampleResponse<'static>>);
 
 impl ResponseBuffer {
+    /// Passes the first token of each answer to LoadGen in one call.
+    fn send_first_tokens(&mut self, samples: &[QuerySample], answers: &Answers, completer: &Completer) {
+        let mut responses = emptied(std::mem::take(&mut self.0));
+        let first = |data: &'_ [u8]| data.len().min(TOKEN_BYTES);
+        let answered = samples.iter().zip(answers.iter());
+        responses
+            .extend(answered.map(|(sample, data)| QuerySampleResponse::new(sample.id, &data[..first(data)])));
+        completer.first_token(&responses);
+        self.0 = emptied(responses);
+    }
+
     /// Passes the answers to LoadGen in one call, which LoadGen times with one clock reading.
     fn send(&mut self, samples: &[QuerySample], answers: &Answers, completer: &Completer) {
         let mut responses = emptied(std::mem::take(&mut self.0));

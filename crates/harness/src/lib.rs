@@ -136,6 +136,11 @@ impl Harness {
             .into_iter()
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
+        // Offline has no first tokens.
+        let sends_first_tokens = test.use_token_latencies && test.scenario != Scenario::Offline;
+        lanes
+            .iter_mut()
+            .for_each(|lane| lane.send_first_tokens(sends_first_tokens));
         library.lend_blank(lanes.iter().map(Lane::max_batch).fold(1, usize::max))?;
         let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;

@@ -1,18 +1,24 @@
 //! The `null` engine. It answers immediately with the sample's index, so that a run measures LoadGen and the harness
 //! alone.
 //!
-//! The answer is the index as an unsigned 64-bit little-endian integer. The engine does not read sample data.
+//! The answer is the index as an unsigned 64-bit little-endian integer. The engine does not read sample data. The answer of a benchmark that
+//! generates tokens counts as two of them, the fewest that LoadGen accepts.
 
-use regatta_types::documents::EngineKind;
+use regatta_types::{benchmark::Model, documents::EngineKind};
 
 use super::{
     Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
     Loaded,
 };
 
+/// The tokens of an answer that is no sequence of tokens, for a benchmark whose answers are.
+const COUNTED_TOKENS: usize = 2;
+
 /// An engine that answers immediately.
 struct Null {
     max_batch: usize,
+    /// The tokens of each answer, as LoadGen counts them.
+    tokens: usize,
 }
 
 /// The `null` engine with the settings of a run.
@@ -45,7 +51,8 @@ impl EngineBackend for NullBackend {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             runs_on: "no model (responds at once with the sample index)".to_owned(),
         };
-        let engine = || Box::new(Null { max_batch }) as Box<dyn Engine>;
+        let tokens = counted_tokens(&request.benchmark.model);
+        let engine = || Box::new(Null { max_batch, tokens }) as Box<dyn Engine>;
         Ok(Loaded {
             description,
             engines: (0..request.streams).map(|_| engine()).collect(),
@@ -61,14 +68,23 @@ impl Engine for Null {
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
         batch.size(self.max_batch)?;
-        answer_with_indices(batch, answers);
+        answer_with_indices(batch, self.tokens, answers);
         Ok(())
     }
 }
 
+/// Returns the tokens of each answer of `null` and `sim`.
+pub(super) fn counted_tokens(model: &Model) -> usize {
+    if model.generates_tokens() {
+        COUNTED_TOKENS
+    } else {
+        0
+    }
+}
+
 /// Answers every sample with its index, as `null` and `sim` do.
-pub(super) fn answer_with_indices(batch: &Batch<'_>, answers: &mut Answers) {
+pub(super) fn answer_with_indices(batch: &Batch<'_>, tokens: usize, answers: &mut Answers) {
     for &sample in batch.samples {
-        answers.push(&(sample as u64).to_le_bytes());
+        answers.push_generated(&(sample as u64).to_le_bytes(), tokens);
     }
 }

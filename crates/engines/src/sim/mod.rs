@@ -21,7 +21,8 @@ use regatta_unit_sharing::board_simulator::BoardSimulator;
 pub use self::{model::SimModel, settings::UnknownBoard};
 use super::{
     Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
-    Loaded, null::answer_with_indices,
+    Loaded,
+    null::{answer_with_indices, counted_tokens},
 };
 
 /// The modelled chip in real time. Streams that share a unit submit their batches one after the other.
@@ -40,6 +41,8 @@ struct Sim {
     unit: usize,
     unit_name: String,
     max_batch: usize,
+    /// The tokens of each answer, as LoadGen counts them.
+    tokens: usize,
 }
 
 /// The `sim` engine with the settings of a run.
@@ -86,12 +89,14 @@ impl EngineBackend for SimBackend {
             chip: Mutex::new(BoardSimulator::new(model.board.clone(), model.seed)),
             changed: Condvar::new(),
         });
+        let tokens = counted_tokens(&request.benchmark.model);
         let engines = model.streams().cycle().take(request.streams).map(|unit| {
             Box::new(Sim {
                 accelerator: Arc::clone(&accelerator),
                 unit,
                 unit_name: model.board.units[unit].name.clone(),
                 max_batch: largest.min(model.board.units[unit].batch),
+                tokens,
             }) as Box<dyn Engine>
         });
         Ok(Loaded {
@@ -122,7 +127,7 @@ impl Engine for Sim {
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
         batch.size(self.max_batch)?;
         self.accelerator.compute(self.unit, batch.samples.len());
-        answer_with_indices(batch, answers);
+        answer_with_indices(batch, self.tokens, answers);
         Ok(())
     }
 }
@@ -211,6 +216,7 @@ mod tests {
                     unit: 0,
                     unit_name: "gpu".to_owned(),
                     max_batch: 1,
+                    tokens: 0,
                 };
                 scope.spawn(move || {
                     for _ in 0..batches {

@@ -133,6 +133,16 @@ impl Model {
         }
     }
 
+    /// Whether a response is a sequence of generated tokens, which LoadGen may count.
+    #[must_use]
+    pub const fn generates_tokens(&self) -> bool {
+        match self.response {
+            Response::Tokens => true,
+            Response::Transcript => self.encoder_decoder.is_some(),
+            _ => false,
+        }
+    }
+
     /// Returns the inputs in the order in which a sample has them.
     pub fn inputs(&self) -> impl Iterator<Item = ModelInput<'_>> + Clone {
         let first = ModelInput {
