@@ -69,6 +69,8 @@ pub(crate) enum EngineCommand {
     Inspect(EngineInspectArgs),
     /// List the engines of a cache
     List(EngineListArgs),
+    /// Remove engines from a cache
+    Remove(EngineRemoveArgs),
 }
 
 /// The engine cache, and the output format.
@@ -181,6 +183,24 @@ pub(crate) struct EngineListArgs {
     /// Cache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
+}
+
+/// Flags of `engine remove`.
+#[derive(Debug, Args)]
+pub(crate) struct EngineRemoveArgs {
+    /// Keys of engines, as `engine list` shows them
+    #[arg(
+        value_name = "ENGINE",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub(crate) engines: Vec<String>,
+    /// Remove all engines
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Directory of the engine cache
+    #[arg(long, value_name = "DIR", default_value = "engines", env = "REGATTA_ENGINES")]
+    pub(crate) cache: PathBuf,
 }
 
 /// `regatta_tensorrt::Precision`, as words of the command line.

@@ -1,4 +1,4 @@
-//! `engine build|inspect|list`: the command line for TensorRT engines. `regatta-tensorrt` wraps TensorRT. This module
+//! `engine build|inspect|list|remove`: the command line for TensorRT engines. `regatta-tensorrt` wraps TensorRT. This module
 //! handles files, memory checks, output and exit codes.
 
 mod build;
@@ -7,6 +7,7 @@ mod installation;
 mod list;
 mod memory;
 mod print;
+mod remove;
 mod settings;
 mod watch;
 
@@ -23,6 +24,7 @@ pub(crate) fn engine(command: &EngineCommand) -> Result<u8, Failure> {
         EngineCommand::Build(args) => build::build(args),
         EngineCommand::Inspect(args) => inspect::inspect(args),
         EngineCommand::List(args) => list::list(args),
+        EngineCommand::Remove(args) => remove::remove(args),
     }
 }
 

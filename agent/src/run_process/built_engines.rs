@@ -1,4 +1,4 @@
-//! The files of runs that build or inspect engines: the scales of the device's calibrations, and TensorRT's description of the engines of the
+//! The files of runs that build, inspect or remove engines: the scales of the device's calibrations, and TensorRT's description of the engines of the
 //! run's model. The engines stay in their cache.
 
 use std::{
@@ -18,6 +18,8 @@ use super::{prepared_run::RunPlan, run_dir::RunDir};
 use crate::exit::Failure;
 
 const DESCRIPTIONS: &str = "engines.json";
+/// The keys of the removed engines.
+const REMOVED: &str = "removed-engines.json";
 
 /// Copies the calibration cache that this device made of the requested samples to the run's files. Other builds use it as an asset.
 ///
@@ -47,6 +49,19 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
         write(&run_dir.files().join(&name), &scales)?;
     }
     Ok(())
+}
+
+/// Removes the engines that the settings name by their keys, and keeps the list of them.
+///
+/// # Errors
+/// [`Failure`] when one is not in the cache or cannot be removed.
+pub(super) fn remove(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
+    let named = plan.engine.settings.gpu_engine.as_deref().unwrap_or_default();
+    let keys: Vec<String> = named.split(',').map(|key| key.trim().to_owned()).collect();
+    let cache = EngineCache::new(engine_cache(plan.scratch.as_deref()));
+    cache.remove(&keys).map_err(Failure::could_not)?;
+    let text = serde_json::to_vec(&keys).context("the removed engines cannot be written as JSON")?;
+    write(&run_dir.files().join(REMOVED), &text)
 }
 
 /// Describes every engine of the run's model, as `engine inspect` does.

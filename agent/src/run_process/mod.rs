@@ -83,6 +83,12 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         built_engines::inspect(&run_plan, &run_dir)?;
         return end_without_loadgen(&run_dir, attempt);
     }
+    if spec.task == RunTask::EngineRemoval {
+        attempt.started = Some(begun);
+        tell_phase(RunPhase::Ready);
+        built_engines::remove(&run_plan, &run_dir)?;
+        return end_without_loadgen(&run_dir, attempt);
+    }
     let mut build = |missing: &MissingEngine| {
         let report = |reason| tell(&Event::Preparing { reason });
         Ok(missing_engine::build(&BuildCommand::of(missing), report)?)

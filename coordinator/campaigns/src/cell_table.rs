@@ -125,7 +125,9 @@ impl CellTable {
                 RunTask::EngineBuild | RunTask::EngineInspection => {
                     self.engine.or(Some(EngineKind::Tensorrt))
                 }
-                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune => self.engine,
+                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune | RunTask::EngineRemoval => {
+                    self.engine
+                }
             },
             loadgen: self.loadgen.clone(),
             test_run: self.test_run,

@@ -70,6 +70,7 @@ pub fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         RunTask::Measurement => {}
         RunTask::EngineBuild => return Ok(format!("regatta engine build {}", words.join(" "))),
         RunTask::EngineInspection => return Ok(format!("regatta engine inspect {}", words.join(" "))),
+        RunTask::EngineRemoval => return Err("engines are removed once"),
         RunTask::AssetFetch => return Ok(format!("regatta asset fetch {}", words.join(" "))),
         RunTask::Tune => {
             if let RunLength::Duration(length) = spec.length {

@@ -1,11 +1,12 @@
-//! `regatta engine build|calibrate|inspect`: devices build the TensorRT engines of runs before these are requested, calibrate INT8, and
-//! describe the engines that they have. Each is a run that ends before LoadGen starts. Engines stay on their device.
+//! `regatta engine build|calibrate|inspect|list|remove`: devices build the TensorRT engines of runs before these are requested, calibrate INT8,
+//! and describe, list and remove the engines that they have. All but the list are runs that end before LoadGen starts. Engines stay on their device.
 
 use regatta_types::{EngineKind, documents::RunTask, engine_settings::EngineSettings};
 
 use super::{
     Context,
     device_job::{self, JobArgs},
+    engine_cache,
 };
 use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::RunRequestInput;
@@ -19,6 +20,10 @@ pub(super) enum Command {
     Calibrate(Box<CalibrateArgs>),
     /// Describe the engines of a benchmark's model on devices, with their layers
     Inspect(Box<InspectArgs>),
+    /// List the engines in a device's cache
+    List(engine_cache::ListArgs),
+    /// Remove engines from a device's cache
+    Remove(engine_cache::RemoveArgs),
 }
 
 /// Flags of `engine build`.
@@ -70,6 +75,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             (&args.job, input)
         }
         Command::Calibrate(args) => (&args.job, args.input()?),
+        Command::List(args) => return engine_cache::list(args, context),
+        Command::Remove(args) => return engine_cache::remove(args, context),
         Command::Inspect(args) => {
             let input = args
                 .job

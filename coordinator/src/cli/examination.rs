@@ -84,8 +84,9 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
 }
 
 /// The findings of a device about itself.
-struct DeviceFindings {
-    document: Value,
+pub(super) struct DeviceFindings {
+    /// The device's report.
+    pub(super) document: Value,
     text: String,
 }
 
@@ -116,7 +117,14 @@ impl DeviceFindings {
 }
 
 /// Lets a device examine itself.
-fn examine(device: &DeviceRow, longest: Duration, store: &Store) -> Result<DeviceFindings, Failure> {
+///
+/// # Errors
+/// Returns the failure of a device that is offline, refuses or does not answer in time.
+pub(super) fn examine(
+    device: &DeviceRow,
+    longest: Duration,
+    store: &Store,
+) -> Result<DeviceFindings, Failure> {
     if !device.online {
         return Err(
             Failure::could_not(format!("{} is offline", device.name)).hint(format!(

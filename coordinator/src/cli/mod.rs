@@ -21,6 +21,7 @@ mod device_health;
 mod device_job;
 mod device_watch;
 mod engine;
+mod engine_cache;
 mod events;
 mod examination;
 mod export;

@@ -300,6 +300,41 @@ impl EngineCache {
         Ok(directory)
     }
 
+    /// Returns the keys of all engines, in their order.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn keys(&self) -> Result<Vec<String>, CacheError> {
+        let listed = self.list()?.into_iter();
+        let name = |(directory, _): CacheListing| directory.file_name()?.to_str().map(str::to_owned);
+        Ok(listed.filter_map(name).collect())
+    }
+
+    /// Removes engines by their keys. Timing and calibration caches stay for later builds.
+    ///
+    /// # Errors
+    /// [`CacheError::NoEngine`] when one of them is not there; then none is removed. [`CacheError::File`] when a file cannot be removed.
+    pub fn remove(&self, keys: &[String]) -> Result<(), CacheError> {
+        let present = self.keys()?;
+        if let Some(unknown) = keys.iter().find(|key| !present.contains(key)) {
+            return Err(CacheError::NoEngine {
+                key: unknown.clone(),
+                cache: self.0.clone(),
+            });
+        }
+        for key in keys {
+            let directory = self.0.join(key);
+            // Without its manifest it is not an engine, even if a power cut leaves the rest.
+            fs::remove_file(directory.join("engine.json"))
+                .and_then(|()| fs::remove_dir_all(&directory))
+                .map_err(|source| CacheError::File {
+                    path: directory.clone(),
+                    source,
+                })?;
+        }
+        Ok(())
+    }
+
     /// Lists all engines, sorted by directory. An engine whose manifest cannot be read is listed with the reason.
     ///
     /// # Errors

@@ -151,6 +151,14 @@ pub enum CacheError {
         #[source]
         source: io::Error,
     },
+    /// The cache has no engine with a key.
+    #[error("{} has no engine {key}; hint: `engine list` shows its engines", cache.display())]
+    NoEngine {
+        /// The key.
+        key: String,
+        /// The cache's directory.
+        cache: PathBuf,
+    },
     /// A file is not an engine's manifest.
     #[error("{} is not the manifest of an engine", path.display())]
     Manifest {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use regatta_tests::{Broker, DEVICE, Lab, succeed_output};
+use regatta_tests::{Broker, DEVICE, Lab, eventually, succeed_output};
 use serde_json::Value;
 
 use crate::tensorrt_lab::{ACCURACY, BATCH, TensorrtLab, give_own_scratch};
@@ -260,6 +260,84 @@ fn a_fresh_device_keeps_the_engines_that_its_runs_build() {
             .is_some(),
         "{}",
         kept.display()
+    );
+}
+
+/// Boards have no operator: what fills their disks is seen and removed from the workstation.
+#[test]
+fn engines_of_a_device_are_listed_and_removed() {
+    let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.start();
+    tensorrt.build(&BATCH);
+    tensorrt.build(&["--batch", "4"]);
+    let keys = || -> Vec<String> {
+        let listed = tensorrt.json(&["engine", "list", "--device", DEVICE]);
+        let engines = listed["engines"].as_array().expect("engines").iter();
+        engines
+            .filter_map(|engine| Some(engine["key"].as_str()?.to_owned()))
+            .collect()
+    };
+    let present = keys();
+    assert_eq!(present.len(), 2);
+    let removed = tensorrt.json(&["engine", "remove", "--device", DEVICE, &present[0]]);
+    let run = removed["runs"][0]["run"].as_str().expect("an id").to_owned();
+    let shown = tensorrt.end_of(&run);
+    assert_eq!(
+        (&shown["phase"], &shown["task"]),
+        (&"done".into(), &"engine-removal".into()),
+        "{shown:#}"
+    );
+    let kept =
+        fs::read_to_string(tensorrt.directory(&run).join("files/removed-engines.json")).expect("a file");
+    assert_eq!(kept, format!("[\"{}\"]", present[0]));
+    assert_eq!(keys(), present[1..]);
+    let words = [
+        "engine",
+        "remove",
+        "--device",
+        DEVICE,
+        &present[0],
+        "--format",
+        "json",
+    ];
+    let again = tensorrt.lab.regatta().args(words).output().expect("regatta runs");
+    assert!(!again.status.success());
+    let _ = tensorrt.json(&["engine", "remove", "--device", DEVICE, "--all"]);
+    assert!(keys().is_empty());
+}
+
+/// The best engine of a device with a GPU, TensorRT and its shim; without the shim the CPU's.
+#[test]
+fn a_device_uses_tensorrt_by_default_if_its_shim_is_there() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.lab.device_prefix.push("FAKE_TRT_COMPUTES=1".to_owned());
+    tensorrt.start();
+    let default_engine =
+        |tensorrt: &TensorrtLab| tensorrt.json(&["device", "show", DEVICE])["default_engine"].clone();
+    eventually("the GPU to be reported", 20, || {
+        default_engine(&tensorrt) == "tensorrt"
+    });
+    let checked = tensorrt.json(&["device", "check", DEVICE]);
+    assert_eq!(checked["verdict"], "passed", "{checked:#}");
+
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut tensorrt = TensorrtLab::new(lab);
+    fs::remove_dir_all(tensorrt.fakes.shims()).expect("the shims");
+    tensorrt.start();
+    let mut shown = Value::Null;
+    eventually("the GPU to be reported", 20, || {
+        shown = tensorrt.json(&["device", "show", DEVICE]);
+        shown["facts"]["gpus"].is_array()
+    });
+    assert_eq!(shown["default_engine"], "tract", "{shown:#}");
+    let obstacle = shown["unavailable_engines"]["tensorrt"]
+        .as_str()
+        .expect("a reason");
+    assert!(
+        obstacle.contains("TensorRT 8.5.2 is installed, but there is no shim for it"),
+        "{obstacle}"
     );
 }
 

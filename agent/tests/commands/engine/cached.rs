@@ -57,6 +57,41 @@ fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
 }
 
 #[test]
+fn engines_are_removed_by_their_keys_or_all() {
+    let place = Place::fake(&[]);
+    for batch in ["1", "2", "4"] {
+        place.json(&["build", "--onnx", "digits.onnx", "--batch", batch], 0);
+    }
+    let keys = || -> Vec<String> {
+        let listed = place.json(&["list"], 0);
+        let engines = listed.as_array().unwrap().iter();
+        engines
+            .map(|engine| engine["engine"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let present = keys();
+    assert_eq!(present.len(), 3);
+    for unknown in ["0123456789abcdef", "../engines", "."] {
+        let refused = place.refused(&["remove", &present[0], unknown], 3);
+        assert!(
+            refused.contains(&format!("engines has no engine {unknown}")),
+            "{refused}"
+        );
+    }
+    assert_eq!(keys(), present, "nothing is removed without all of them");
+    assert!(
+        place
+            .command(&["remove", &present[1]])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(keys(), [present[0].clone(), present[2].clone()]);
+    assert!(place.command(&["remove", "--all"]).status().unwrap().success());
+    assert!(keys().is_empty());
+}
+
+#[test]
 fn an_engine_in_the_directory_of_another_one_is_built_again() {
     let place = Place::fake(&[]);
     let build = ["build", "--onnx", "digits.onnx"];

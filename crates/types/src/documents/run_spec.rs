@@ -61,14 +61,15 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets: Option<Assets>,
 }
-super::document!(RunSpec, "run spec", 5);
+super::document!(RunSpec, "run spec", 6);
 
 impl RunSpec {
-    /// Returns the schema number of a spec: 5 for an inspection, 4 with another task than a measurement, 3 with a gate, 2 with a state, otherwise 1. Agents
-    /// that do not know the field refuse the spec instead of measuring the device as it is.
+    /// Returns the schema number of a spec: 6 for a removal of engines, 5 for an inspection, 4 with another task than a measurement, 3 with a gate, 2
+    /// with a state, otherwise 1. Agents that do not know the field refuse the spec instead of measuring the device as it is.
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
+            (RunTask::EngineRemoval, _, _) => 6,
             (RunTask::EngineInspection, _, _) => 5,
             (RunTask::EngineBuild | RunTask::AssetFetch | RunTask::Tune, _, _) => 4,
             (RunTask::Measurement, _, Some(_)) => 3,
@@ -97,6 +98,8 @@ pub enum RunTask {
     /// The device searches for the engine settings that run the benchmark best, as long as the run's length says. The settings of the spec
     /// stay fixed.
     Tune,
+    /// The device removes the engines from its cache that the setting `gpu_engine` names by their keys.
+    EngineRemoval,
 }
 
 impl RunTask {
@@ -115,6 +118,7 @@ impl RunTask {
             Self::EngineInspection => "engine-inspection",
             Self::AssetFetch => "asset-fetch",
             Self::Tune => "tune",
+            Self::EngineRemoval => "engine-removal",
         }
     }
 
@@ -127,6 +131,7 @@ impl RunTask {
             Self::EngineInspection => "engine inspection",
             Self::AssetFetch => "asset fetch",
             Self::Tune => "tune",
+            Self::EngineRemoval => "engine removal",
         }
     }
 }

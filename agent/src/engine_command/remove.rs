@@ -1,0 +1,26 @@
+//! `engine remove`: removes engines from a cache. It does not need TensorRT. Runs build again what they miss.
+
+use std::io::{self, Write as _};
+
+use regatta_tensorrt::EngineCache;
+use regatta_text::EscapedText;
+
+use crate::{
+    cli::EngineRemoveArgs,
+    exit::{self, Failure},
+};
+
+pub(super) fn remove(args: &EngineRemoveArgs) -> Result<u8, Failure> {
+    let cache = EngineCache::new(args.cache.clone());
+    let keys = if args.all {
+        cache.keys()?
+    } else {
+        args.engines.clone()
+    };
+    cache.remove(&keys)?;
+    for key in keys {
+        // Standard output may be closed.
+        let _ = writeln!(EscapedText(io::stdout()), "removed {key}");
+    }
+    Ok(exit::OK)
+}

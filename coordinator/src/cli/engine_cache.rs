@@ -1,0 +1,153 @@
+//! `regatta engine list` and `remove`: the engines in a device's cache. The device lists them when it is examined, and removes them in a run, so
+//! that the command is signed, ordered among its runs, and recorded.
+
+use std::time::Duration;
+
+use regatta_catalogue::catalogue::Catalogue;
+use regatta_types::{EngineKind, Scenario, documents::RunTask};
+use serde_json::{Value, json};
+
+use super::{
+    Context,
+    examination::examine,
+    resolve::resolve,
+    run::{RunEnding, finish},
+    wait::WaitFlags,
+};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    tables,
+};
+use regatta_lab_runs::{RateRetries, RunFiles, RunRequestInput};
+use regatta_lab_store::{DeviceRow, Store, SystemChoice};
+use regatta_lab_views::lookup;
+
+/// The benchmark of a removal, which is built in. It has no effect.
+const BENCHMARK: &str = "digits";
+/// How long a device has to list its engines.
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(30);
+
+/// Flags of `engine list`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta engine list --device boat-1
+      the keys of its engines, with batch, TensorRT and chip; `regatta engine remove` removes them")]
+pub(super) struct ListArgs {
+    /// The device's name or id [default: the only device]
+    #[arg(long)]
+    device: Option<String>,
+}
+
+/// Flags of `engine remove`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta engine remove --device boat-1 5f0c2a9be1d34c77
+      remove an engine by its key
+  regatta engine remove --device boat-1 --all
+      remove all; runs build again what they need")]
+pub(super) struct RemoveArgs {
+    /// The device's name or id [default: the only device]
+    #[arg(long)]
+    device: Option<String>,
+    /// Keys of engines (see `engine list`)
+    #[arg(
+        value_name = "ENGINE",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    engines: Vec<String>,
+    /// Remove all engines that the device lists
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    waiting: WaitFlags,
+}
+
+/// Prints the engines of a device.
+pub(super) fn list(args: &ListArgs, context: &Context) -> CommandResult {
+    let (_, store) = context.open_store()?;
+    let device = lookup::device(&store, args.device.as_deref())?;
+    let (engines, further) = engines_of(&device, &store)?;
+    context.print(&json!({ "engines": engines, "further_engines": further }), || {
+        if engines.is_empty() {
+            return format!("{} has no engines", device.name);
+        }
+        let text = |engine: &Value, key: &str| match &engine[key] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let rows = engines.iter().map(|engine| {
+            let error = text(engine, "error");
+            let chip = if error.is_empty() {
+                text(engine, "chip")
+            } else {
+                error
+            };
+            [
+                text(engine, "key"),
+                text(engine, "batch"),
+                text(engine, "tensorrt"),
+                chip,
+            ]
+        });
+        let mut shown = tables::plain(["engine", "batch", "TensorRT", "chip"], rows);
+        if further > 0 {
+            shown.push_str(&format!("\n{further} more"));
+        }
+        shown
+    })?;
+    Ok(exit::OK)
+}
+
+/// Requests the removal, and waits for it.
+pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let device = lookup::device(&store, args.device.as_deref())?;
+    args.waiting.expect_served(context, &workspace)?;
+    let keys = if args.all {
+        let (engines, _) = engines_of(&device, &store)?;
+        let key = |engine: &Value| engine["key"].as_str().map(str::to_owned);
+        engines.iter().filter_map(key).collect()
+    } else {
+        args.engines.clone()
+    };
+    if keys.is_empty() {
+        context.print(&json!({ "runs": [] }), || {
+            format!("{} has no engines", device.name)
+        })?;
+        return Ok(exit::OK);
+    }
+    // The removal needs neither a model nor a GPU: every agent has this engine, which accepts the setting.
+    let mut input = RunRequestInput {
+        benchmark: BENCHMARK.to_owned(),
+        scenario: vec![Scenario::Offline],
+        engine: Some(EngineKind::Sim),
+        system: Some(SystemChoice::None),
+        task: RunTask::EngineRemoval,
+        ..RunRequestInput::default()
+    };
+    input.set.gpu_engine = Some(keys.join(","));
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+    let files = RunFiles::read(&workspace, &store)?;
+    let drafts = resolve(&input, std::slice::from_ref(&device), &catalogue, &files, &store)?;
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
+    let ending = RunEnding {
+        waits: !args.waiting.no_wait,
+        retries: RateRetries { max: 0 },
+    };
+    finish(ending, &drafts, context, &workspace, &store)
+}
+
+/// Returns the engines that a device lists, and how many it has besides.
+fn engines_of(device: &DeviceRow, store: &Store) -> Result<(Vec<Value>, u64), Failure> {
+    let found = examine(device, MAX_ANSWER_TIME, store)?;
+    let installed = &found.document["installed"];
+    let engines = installed["engines"].as_array().cloned().ok_or_else(|| {
+        Failure::could_not(format!("{} does not list its engines", device.name))
+            .hint("`regatta device deploy` brings it the agent of this version")
+    })?;
+    Ok((engines, installed["further_engines"].as_u64().unwrap_or(0)))
+}
