@@ -75,10 +75,14 @@ fn check(value: &Value, rules: &Value, schema: &Value, at: &str, found: &mut Vec
                 }
             }
             "additionalProperties" => {
-                assert_eq!(rule, &Value::Bool(false), "{at}: only `false` is known");
-                for key in value.as_object().into_iter().flat_map(|object| object.keys()) {
-                    if rules["properties"].get(key).is_none() {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    if rules["properties"].get(key).is_some() {
+                        continue;
+                    }
+                    if rule == &Value::Bool(false) {
                         found.push(format!("{at} has an unknown `{key}`"));
+                    } else {
+                        check(value, rule, schema, &format!("{at}.{key}"), found);
                     }
                 }
             }

@@ -9,7 +9,7 @@ use regatta_types::DeviceId;
 use serde::Serialize;
 
 use super::ExpandedPlan;
-use regatta_lab_runs::least_seconds;
+use regatta_lab_runs::{least_seconds, likely_seconds};
 use regatta_lab_store::{self as store, AttemptRow, CellRow, CellState, RunDraft, RunRow, Store};
 
 /// The basis of an expected time.
@@ -18,6 +18,8 @@ use regatta_lab_store::{self as store, AttemptRow, CellRow, CellState, RunDraft,
 pub enum TimeBasis {
     /// The median of LoadGen's time in past runs on these devices.
     PastRuns,
+    /// The rate or latency that the settings expect, such as that of a system's published results.
+    ExpectedRate,
     /// The shortest time that the settings allow.
     Settings,
     /// No basis is known.
@@ -27,8 +29,11 @@ pub enum TimeBasis {
 /// The expected time of one run of a combination.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunEstimate {
-    /// The time in seconds, without preparation and delivery.
+    /// The likely time in seconds, without preparation and delivery.
     pub seconds: Option<f64>,
+    /// The least time in seconds that the settings allow.
+    pub least_seconds: Option<f64>,
+    /// Its basis.
     pub basis: TimeBasis,
 }
 
@@ -38,9 +43,13 @@ pub struct PlanEstimate {
     /// The expected time of a run of each combination.
     #[serde(skip)]
     pub runs: Vec<RunEstimate>,
-    /// The least time of the campaign in seconds, when all devices work all the time. Preparation, delivery and retries come on top.
-    pub least_seconds: f64,
+    /// The expected time of the campaign in seconds, when all devices work all the time. Preparation, delivery and retries come on top.
+    pub expected_seconds: f64,
+    /// The number of cells by past runs.
     pub cells_by_past_runs: u64,
+    /// The number of cells by the rate that their settings expect.
+    pub cells_by_expected_rate: u64,
+    /// The number of cells by their shortest duration.
     pub cells_by_settings: u64,
     /// The number of cells without a basis. They count as no time.
     pub cells_without_basis: u64,
@@ -72,20 +81,7 @@ pub fn estimate(plan: &ExpandedPlan, store: &Store) -> store::Result<PlanEstimat
                     .filter_map(loadgen_seconds),
             );
         }
-        let run = match (quartiles(times), least_seconds(&draft.spec)) {
-            (Some([_, median, _]), _) => RunEstimate {
-                seconds: Some(median),
-                basis: TimeBasis::PastRuns,
-            },
-            (None, Some(least)) => RunEstimate {
-                seconds: Some(least as f64),
-                basis: TimeBasis::Settings,
-            },
-            (None, None) => RunEstimate {
-                seconds: None,
-                basis: TimeBasis::None,
-            },
-        };
+        let run = run_estimate(quartiles(times), draft);
         runs.push(match combination.meter {
             // A ranging run and a testing run.
             Some(_) => RunEstimate {
@@ -100,8 +96,27 @@ pub fn estimate(plan: &ExpandedPlan, store: &Store) -> store::Result<PlanEstimat
     Ok(total(plan, runs))
 }
 
+/// Returns the expected time of a run, by the best basis that there is.
+fn run_estimate(past_runs: Option<[f64; 3]>, draft: &RunDraft) -> RunEstimate {
+    let least = least_seconds(&draft.spec).map(|seconds| seconds as f64);
+    let (seconds, basis) = if let Some([_, median, _]) = past_runs {
+        (Some(median), TimeBasis::PastRuns)
+    } else if let Some(likely) = likely_seconds(&draft.spec) {
+        (Some(likely), TimeBasis::ExpectedRate)
+    } else if least.is_some() {
+        (least, TimeBasis::Settings)
+    } else {
+        (None, TimeBasis::None)
+    };
+    RunEstimate {
+        seconds,
+        least_seconds: least,
+        basis,
+    }
+}
+
 fn total(plan: &ExpandedPlan, runs: Vec<RunEstimate>) -> PlanEstimate {
-    let mut counts = [0_u64; 3];
+    let mut counts = [0_u64; 4];
     let mut sum = 0.0;
     let mut on_device: BTreeMap<&DeviceId, f64> = BTreeMap::new();
     for combination in &plan.combinations {
@@ -119,16 +134,23 @@ fn total(plan: &ExpandedPlan, runs: Vec<RunEstimate>) -> PlanEstimate {
         }
         let place = match run.basis {
             TimeBasis::PastRuns => 0,
-            TimeBasis::Settings => 1,
-            TimeBasis::None => 2,
+            TimeBasis::ExpectedRate => 1,
+            TimeBasis::Settings => 2,
+            TimeBasis::None => 3,
         };
         counts[place] += 1;
     }
     let evenly = sum / on_device.len().max(1) as f64;
-    let [cells_by_past_runs, cells_by_settings, cells_without_basis] = counts;
-    PlanEstimate {
-        least_seconds: on_device.values().copied().fold(evenly, f64::max),
+    let [
         cells_by_past_runs,
+        cells_by_expected_rate,
+        cells_by_settings,
+        cells_without_basis,
+    ] = counts;
+    PlanEstimate {
+        expected_seconds: on_device.values().copied().fold(evenly, f64::max),
+        cells_by_past_runs,
+        cells_by_expected_rate,
         cells_by_settings,
         cells_without_basis,
         runs,

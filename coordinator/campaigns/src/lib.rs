@@ -7,6 +7,8 @@
 //! `deadline` is when the last attempt begins, and `clock_steps` whether the clock that says so can be trusted.
 //! `run_limit` is how long a device may have a run. `absences` has how long devices have been lost. [`estimate`] is how long it takes.
 //!
+//! [`submission_plan`] writes the plan of a submission.
+//!
 //! `audits` adds the audits of a plan's cells, and `audit_draft` drafts their runs.
 //!
 //! An attempt is an ordinary run, which [`regatta_lab_runs`] sends and judges, or one of the `power_sessions`: a `campaign_session` in one of
@@ -39,6 +41,7 @@ mod session_threads;
 #[cfg(test)]
 mod simulation;
 mod software;
+mod submission_plan;
 
 pub use deadline::Deadline;
 pub use estimate::{PlanEstimate, RunEstimate, TimeBasis, TimeLeft, estimate, time_left};
@@ -46,3 +49,4 @@ pub use expansion::{ExpandedPlan, Lab, expand};
 pub use plan_file::CampaignPlan;
 pub use plan_problem::PlanProblem;
 pub use scheduler::start as start_scheduler;
+pub use submission_plan::{SubmissionCells, SubmissionSettings, submission_plan};

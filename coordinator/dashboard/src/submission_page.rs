@@ -2,7 +2,9 @@
 //! tree. The judgement is the one of `regatta submission stage` and `check`.
 
 mod folding;
+mod progress;
 mod readiness;
+mod table;
 mod tree_report;
 
 use maud::{Markup, html};
@@ -10,7 +12,7 @@ use regatta_submission_check::check::{Finding, Severity};
 use regatta_submission_stage::stage::StagingFinding;
 use regatta_types::RunId;
 
-use self::folding::folded;
+use self::{folding::folded, table::table};
 pub(super) use self::{readiness::Readiness, tree_report::TreeReport};
 use super::{
     layout::{self, Page},
@@ -36,6 +38,8 @@ pub(super) fn page(readiness: &Readiness) -> Page {
             code { "regatta submission stage --round " (readiness.round) " --division closed --answers ANSWERS.toml --output NEWTREE" }
             " makes it once nothing is missing."
         }
+        h2 { "Progress" }
+        (progress::section(&readiness.progress))
         h2 { "Results" }
         @if readiness.results.is_empty() { p { "No result is complete: see what is missing." } } @else { (results(readiness)) }
         h2 { "Missing or not allowed" }
@@ -204,17 +208,5 @@ fn findings(findings: &[Finding]) -> Markup {
 fn more(count: usize) -> Markup {
     html! {
         @if count > MAX_FINDINGS { p .note { (count - MAX_FINDINGS) " other findings are not listed." } }
-    }
-}
-
-/// Renders a table around its rows.
-fn table(name: &str, titles: &[&str], rows: &Markup) -> Markup {
-    html! {
-        table role="table" aria-label=(name) {
-            thead role="rowgroup" { tr role="row" {
-                @for title in titles { th role="columnheader" scope="col" { (title) } }
-            } }
-            tbody role="rowgroup" { (*rows) }
-        }
     }
 }

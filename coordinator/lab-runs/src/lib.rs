@@ -2,7 +2,7 @@
 //!
 //! `run_request_input`, with `gate`, `device_state` and `plan`, makes requests of a user's input; `resolve` and `resolved_request` make drafts of
 //! them. `estimate` fills in rates from past runs, and `rate_retry` repeats runs whose rate was a guess. `expected_time` is how long a run takes at
-//! least. `form` selects the samples that the settings need. `dispatch` sends runs, `limits` ends those that never end, `missing` finds undelivered
+//! least, and likely. `form` selects the samples that the settings need. `dispatch` sends runs, `limits` ends those that never end, `missing` finds undelivered
 //! files, `logged` reads logs, and `finish` judges and records. `judging_mark` sets aside a run whose judging ends the process. `cause` determines
 //! whose failure a bad end was. `device_judgement` draws the conclusion for its device, and `device_check` judges the known runs that test a device.
 //! `mod@markers` has the reasons why a figure is not an MLPerf result.
@@ -66,7 +66,7 @@ pub use device_check::{CheckVerdict, judge_check, speed};
 pub use device_judgement::judge_device;
 pub use device_state::list as state_list;
 pub use dispatch::start as start_dispatch;
-pub use expected_time::least_seconds;
+pub use expected_time::{least_seconds, likely_seconds};
 pub use export_manifest::MANIFEST;
 pub use finish::start as start_finish;
 pub use gate::{GateInput, GateSize, GateTemperature, complete_gate};

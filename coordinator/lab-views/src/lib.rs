@@ -6,4 +6,5 @@ pub mod documents;
 pub mod events;
 pub mod lookup;
 pub mod operations;
+pub mod submission_status;
 pub mod wording;

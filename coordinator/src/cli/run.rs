@@ -2,6 +2,7 @@
 
 pub(super) mod drafts;
 pub(super) mod dry_run;
+mod submission;
 
 use std::path::PathBuf;
 
@@ -33,6 +34,7 @@ use regatta_lab_runs::{
 };
 use regatta_lab_store::{RunDraft, RunRow, StatePreset, Store, workspace::Workspace};
 use regatta_lab_views::{documents::run_document, wording};
+use submission::SubmissionFlags;
 
 /// Flags of `run`.
 #[derive(Debug, clap::Args)]
@@ -46,6 +48,8 @@ Examples:
       with an engine setting, at the highest clocks
   regatta run --device boat-1 --benchmark digits --scenario Server --conf target_qps=500 --repeat 3 --no-wait
       three runs at a given rate; `regatta runs watch` shows them
+  regatta run --device boat-1 --benchmark resnet50 --submission
+      all that a submission of the newest round needs: accuracy, performance and audits of every scenario
   regatta run plan.toml --dry-run
       what a file of requests would queue")]
 pub(super) struct Args {
@@ -53,12 +57,14 @@ pub(super) struct Args {
     #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode"])]
     plan: Option<PathBuf>,
     #[command(flatten)]
+    submission: SubmissionFlags,
+    #[command(flatten)]
     devices: TargetDevices,
-    /// The benchmark: digits, which is built in, or one of configs/benchmarks in the workspace
-    #[arg(long, required_unless_present = "plan")]
-    benchmark: Option<String>,
-    /// Scenarios, comma separated
-    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required_unless_present = "plan")]
+    /// Benchmarks, comma separated: digits, which is built in, and those of configs/benchmarks in the workspace
+    #[arg(long, value_delimiter = ',', required_unless_present = "plan")]
+    benchmark: Vec<String>,
+    /// Scenarios, comma separated [default with --submission: all that the round requires]
+    #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required_unless_present_any = ["plan", "submission"])]
     scenario: Vec<Scenario>,
     /// Modes, comma separated [default: PerformanceOnly]
     #[arg(long, value_parser = vocabulary::mode(), ignore_case = true, value_delimiter = ',')]
@@ -162,10 +168,15 @@ impl Args {
         }
     }
 
-    /// Returns the request of the options, without a plan.
-    fn input(&self) -> Result<RunRequestInput, Failure> {
+    /// Returns the requests of the options, without a plan: one for each benchmark.
+    fn inputs(&self) -> Result<Vec<RunRequestInput>, Failure> {
+        let inputs = self.benchmark.iter().map(|benchmark| self.input(benchmark));
+        inputs.collect()
+    }
+
+    fn input(&self, benchmark: &str) -> Result<RunRequestInput, Failure> {
         let mut input = RunRequestInput {
-            benchmark: self.benchmark.clone().unwrap_or_default(),
+            benchmark: benchmark.to_owned(),
             scenario: self.scenario.clone(),
             mode: self.mode.clone(),
             engine: self.engine,
@@ -181,10 +192,13 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+    if args.submission.submission {
+        return submission::run(args, context);
+    }
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let requests = match &args.plan {
-        None => vec![args.input()?],
+        None => args.inputs()?,
         Some(path) => {
             let text = regular_file::read_text(path)
                 .with_context(|| format!("cannot read the plan {}", path.display()))

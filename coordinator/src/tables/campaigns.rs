@@ -76,20 +76,31 @@ fn short_list(names: &[String]) -> String {
 }
 
 fn run_time(time: &RunEstimate) -> String {
-    match (time.seconds, time.basis) {
-        (Some(seconds), TimeBasis::PastRuns) => format!("{} (past runs)", figure::duration(seconds)),
-        (Some(seconds), _) => format!("at least {}", rough_duration(seconds)),
-        (None, _) => "unknown".to_owned(),
+    let Some(seconds) = time.seconds else {
+        return "unknown".to_owned();
+    };
+    let least = time.least_seconds.filter(|least| *least < seconds);
+    let least = least.map_or_else(String::new, |least| {
+        format!(", at least {}", rough_duration(least))
+    });
+    match time.basis {
+        TimeBasis::PastRuns => format!("{}{least} (past runs)", figure::duration(seconds)),
+        TimeBasis::ExpectedRate => format!("about {}{least} (expected rate)", rough_duration(seconds)),
+        TimeBasis::Settings | TimeBasis::None => format!("at least {}", rough_duration(seconds)),
     }
 }
 
 fn plan_time(estimate: &PlanEstimate) -> Vec<String> {
     let mut lines = vec![format!(
-        "takes at least {}, with all devices at work, plus preparation, delivery and retries",
-        rough_duration(estimate.least_seconds)
+        "takes about {} with all devices at work, plus preparation, delivery and retries",
+        rough_duration(estimate.expected_seconds)
     )];
     let bases: Vec<String> = [
         (estimate.cells_by_past_runs, "by past runs on these devices"),
+        (
+            estimate.cells_by_expected_rate,
+            "by the rate that their settings expect",
+        ),
         (estimate.cells_by_settings, "by their shortest duration"),
         (estimate.cells_without_basis, "without an estimate yet"),
     ]

@@ -16,6 +16,7 @@ mod runs;
 mod settings;
 mod sparkline;
 mod status;
+mod submission;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +42,7 @@ pub(crate) use settings::settings;
 pub(crate) use status::{
     BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus, status,
 };
+pub(crate) use submission::submission_status;
 
 /// A header, a rule below it, and aligned columns.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

@@ -10,6 +10,7 @@ mod endpoints;
 mod power;
 mod submission;
 mod submitted;
+mod system_category;
 
 use std::collections::BTreeMap;
 
@@ -18,10 +19,11 @@ pub use checker::{Checker, CheckerKind, OfficialCheck, Trait};
 pub use conf::{RoundConf, render_conf_lines};
 pub use endpoints::{Endpoints, EndpointsField, PrescribedRun, ScoreCategory};
 pub use power::{DurationRule, OWN_PROGRAM_PREFIX, PowerRules, SIMULATION_MARK};
-use regatta_types::benchmark::Benchmark;
+use regatta_types::{Scenario, benchmark::Benchmark};
 use serde::{Deserialize, Serialize};
 pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};
 pub use submitted::SubmittedScenario;
+pub use system_category::SystemCategory;
 
 use crate::{procedures::Audit, procedures::Truncation};
 
@@ -100,6 +102,21 @@ impl Round {
         match self.rules_of(benchmark) {
             Some((_, rules)) => rules.tests.iter().map(String::as_str).collect(),
             None => self.audits.keys().map(String::as_str).collect(),
+        }
+    }
+
+    /// Returns the scenarios that a system of a category must submit for a benchmark. For a benchmark that is not in the round, returns those
+    /// of most edge benchmarks, so that a submission can be rehearsed. `None` when the round does not have the benchmark in this category.
+    #[must_use]
+    pub fn required_scenarios<'a>(
+        &'a self,
+        benchmark: &'a Benchmark,
+        category: SystemCategory,
+    ) -> Option<&'a [Scenario]> {
+        const REHEARSED: &[Scenario] = &[Scenario::SingleStream, Scenario::MultiStream, Scenario::Offline];
+        match self.rules_of(benchmark) {
+            Some((_, rules)) => rules.required(category.system_type()),
+            None => Some(REHEARSED),
         }
     }
 

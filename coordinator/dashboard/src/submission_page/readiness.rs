@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_catalogue::catalogue::RoundCatalogue;
+use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
 use regatta_fsutil::hash::sha256_hex;
 use regatta_submission_stage::stage::{self, Answers, Kind, Request, StagedResult, StagingFinding};
 use regatta_types::{Division, RunId};
@@ -14,6 +14,7 @@ use regatta_types::{Division, RunId};
 use crate::recent_results::RecentResults;
 use regatta_lab_runs::is_offered_for_staging;
 use regatta_lab_store::{self as store, RunRow, Store, workspace::Workspace};
+use regatta_lab_views::submission_status::{StatusRequest, SubmissionStatus, submission_status};
 
 /// The newest preview. It reads the documents of every finished run.
 static NEWEST: RecentResults<(), Readiness, anyhow::Error> = RecentResults::new();
@@ -21,6 +22,8 @@ static NEWEST: RecentResults<(), Readiness, anyhow::Error> = RecentResults::new(
 /// The readiness of the lab.
 pub(crate) struct Readiness {
     pub(super) round: String,
+    /// The progress of every measured benchmark, by the store alone.
+    pub(super) progress: SubmissionStatus,
     /// The number of finished runs that were read.
     pub(super) runs: usize,
     /// The results that a tree would have.
@@ -54,8 +57,15 @@ impl Readiness {
 
     fn read(workspace: &Workspace) -> anyhow::Result<Self> {
         let store = Store::open(&workspace.database())?;
-        let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
-        let round = rounds.named(None)?;
+        let catalogue = Catalogue::read(Some(&workspace.configs()))?;
+        let round = catalogue.round(None)?;
+        let request = StatusRequest {
+            round,
+            category: SystemCategory::Edge,
+            devices: &[],
+            benchmarks: &[],
+        };
+        let progress = submission_status(&request, &catalogue, &store)?;
         let rows = store.runs().all()?;
         // An incomplete run has nothing to stage.
         let complete = rows.iter().filter(|row| {
@@ -86,6 +96,7 @@ impl Readiness {
             .collect();
         Ok(Self {
             round: round.name.clone(),
+            progress,
             runs: runs.len(),
             results: preview.results,
             rows,

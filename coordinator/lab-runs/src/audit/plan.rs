@@ -121,7 +121,10 @@ pub fn find(
             scenario,
         })?;
     let accuracy = own
-        .find(|row| matches!(row.mode, Mode::AccuracyOnly | Mode::SubmissionRun) && alike(row, performance))
+        .find(|row| {
+            matches!(row.mode, Mode::AccuracyOnly | Mode::SubmissionRun)
+                && have_same_settings(row, performance)
+        })
         .ok_or_else(|| PlanError::NoAccuracyRun {
             benchmark: benchmark.name.clone(),
             scenario,
@@ -146,7 +149,7 @@ pub fn of_runs(
 ) -> Result<Audited, PlanError> {
     let find = |run| store.runs().get(run)?.ok_or(PlanError::Removed(run));
     let (performance, accuracy) = (find(performance)?, find(accuracy)?);
-    if !alike(&performance, &accuracy) {
+    if !have_same_settings(&performance, &accuracy) {
         return Err(PlanError::NoAccuracyRun {
             benchmark: performance.benchmark.clone(),
             scenario: performance.scenario,
@@ -161,7 +164,7 @@ pub fn of_runs(
 }
 
 /// Returns whether two runs have the same benchmark, round, engine, settings and LoadGen.
-fn alike(one: &RunRow, other: &RunRow) -> bool {
+pub fn have_same_settings(one: &RunRow, other: &RunRow) -> bool {
     let (one, other) = (&one.draft.spec, &other.draft.spec);
     one.benchmark == other.benchmark
         && one.round == other.round

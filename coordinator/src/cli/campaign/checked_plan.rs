@@ -14,14 +14,17 @@ use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
 use regatta_lab_views::wording;
 
 /// A plan that was read, checked and estimated.
-pub(super) struct CheckedPlan {
-    pub(super) plan: CampaignPlan,
+pub(in crate::cli) struct CheckedPlan {
+    /// The plan.
+    pub(in crate::cli) plan: CampaignPlan,
     /// Its cells.
-    pub(super) expanded: ExpandedPlan,
+    pub(in crate::cli) expanded: ExpandedPlan,
     /// The expected time of the campaign.
-    pub(super) estimate: PlanEstimate,
+    pub(in crate::cli) estimate: PlanEstimate,
     /// The conditions that stop it from being measured now, but not from starting.
-    pub(super) missing: Vec<String>,
+    pub(in crate::cli) missing: Vec<String>,
+    /// The files that no asset has, a sentence for each benchmark. Devices need local copies of them.
+    pub(in crate::cli) missing_files: Vec<String>,
 }
 
 /// Reads and checks a plan.
@@ -29,14 +32,25 @@ pub(super) struct CheckedPlan {
 /// # Errors
 /// Returns a failure with the file, the line and the reason of the first problem.
 pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result<CheckedPlan, Failure> {
+    let text = regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+    check_text(&text, &path.display().to_string(), workspace, store)
+}
+
+/// Checks the text of a plan. Problems name its origin.
+///
+/// # Errors
+/// Returns a failure with the origin, the line and the reason of the first problem.
+pub(in crate::cli) fn check_text(
+    text: &str,
+    origin: &str,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<CheckedPlan, Failure> {
     let located = |problem: PlanProblem| {
         let hint = problem.hint.clone();
-        Failure::usage(problem)
-            .context(path.display())
-            .optional_hint(hint)
+        Failure::usage(problem).context(origin).optional_hint(hint)
     };
-    let text = regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let plan = CampaignPlan::read(&text).map_err(located)?;
+    let plan = CampaignPlan::read(text).map_err(located)?;
     if let Some(known) = store.campaigns().get(&plan.name)? {
         let problem = PlanProblem::new(format!(
             "a campaign `{}` was started {} already",
@@ -61,22 +75,20 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
         meters: &meters,
     };
     let expanded = expand(&plan, &lab, Timestamp::now()).map_err(located)?;
-    let missing = missing(&expanded, &devices, &files, workspace);
+    let missing_files = missing_files(&expanded, &files);
+    let mut missing = missing_conditions(&expanded, &devices, workspace);
+    missing.extend(missing_files.iter().cloned());
     Ok(CheckedPlan {
         estimate: estimate(&expanded, store)?,
         plan,
         expanded,
         missing,
+        missing_files,
     })
 }
 
-/// Returns one sentence for each missing item.
-fn missing(
-    expanded: &ExpandedPlan,
-    devices: &[DeviceRow],
-    files: &RunFiles<'_>,
-    workspace: &Workspace,
-) -> Vec<String> {
+/// Returns one sentence for each condition that is not met now.
+fn missing_conditions(expanded: &ExpandedPlan, devices: &[DeviceRow], workspace: &Workspace) -> Vec<String> {
     let mut missing = Vec::new();
     if !workspace.is_served() {
         missing.push("no coordinator serves this workspace: `regatta serve`".to_owned());
@@ -92,19 +104,23 @@ fn missing(
     if !offline.is_empty() {
         missing.push(format!("offline: {}", offline.join(", ")));
     }
-    let mut own_files: Vec<String> = Vec::new();
+    missing
+}
+
+/// Returns one sentence for each benchmark whose files are not all assets.
+fn missing_files(expanded: &ExpandedPlan, files: &RunFiles<'_>) -> Vec<String> {
+    let mut missing = Vec::new();
     for draft in &expanded.drafts {
         let paths = files.not_served(&draft.spec);
         if !paths.is_empty() {
-            own_files.push(format!(
+            missing.push(format!(
                 "{}: no asset has {}, so devices need a local copy",
                 draft.spec.benchmark.name,
                 paths.join(", ")
             ));
         }
     }
-    own_files.sort();
-    own_files.dedup();
-    missing.extend(own_files);
+    missing.sort();
+    missing.dedup();
     missing
 }

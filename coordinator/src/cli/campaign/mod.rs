@@ -1,13 +1,13 @@
 //! `regatta campaign`: plans, starts, shows and steers campaigns. The coordinator's scheduler runs them.
 
-mod checked_plan;
+pub(super) mod checked_plan;
 mod control;
 mod log;
-mod plan;
+pub(super) mod plan;
 mod report;
-mod start;
+pub(super) mod start;
 mod status;
-mod watch;
+pub(super) mod watch;
 
 use super::{Context, context};
 use crate::exit::{CommandResult, Failure};

@@ -31,7 +31,10 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
 }
 
 /// Returns the document of a plan's runs.
-fn plan_document(checked: &CheckedPlan, store: &Store) -> Result<CampaignPlanDocument, Failure> {
+pub(in crate::cli) fn plan_document(
+    checked: &CheckedPlan,
+    store: &Store,
+) -> Result<CampaignPlanDocument, Failure> {
     let names = store.devices().names()?;
     let expanded = &checked.expanded;
     let mut combinations = Vec::new();

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::{
     Context,
-    checked_plan::check,
+    checked_plan::{CheckedPlan, check},
     context::{Format, tell},
 };
 use crate::exit::{self, CommandResult, Failure};
-use regatta_lab_store::NewCampaign;
+use regatta_lab_store::{NewCampaign, Store};
 use regatta_lab_views::wording;
 
 /// Flags of `campaign start`.
@@ -25,10 +25,11 @@ pub(in crate::cli) struct StartArgs {
     plan: PathBuf,
 }
 
-/// Starts a campaign.
-pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
-    let (workspace, store) = context.open_store()?;
-    let checked = check(&args.plan, &workspace, &store)?;
+/// Stores a checked plan with all its cells.
+///
+/// # Errors
+/// Returns a failure when another campaign has its name, or the store fails.
+pub(in crate::cli) fn start(checked: &CheckedPlan, store: &Store) -> Result<(), Failure> {
     let (plan, expanded) = (&checked.plan, &checked.expanded);
     let is_new = store.campaigns().add(&NewCampaign {
         row: &expanded.campaign,
@@ -37,12 +38,21 @@ pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
         cells: &expanded.cells,
         pins_software: plan.pins_software,
     })?;
-    if !is_new {
-        return Err(Failure::misuse(format!(
-            "a campaign `{}` was started just now",
-            plan.name
-        )));
+    if is_new {
+        return Ok(());
     }
+    Err(Failure::misuse(format!(
+        "a campaign `{}` was started just now",
+        plan.name
+    )))
+}
+
+/// Starts a campaign.
+pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let checked = check(&args.plan, &workspace, &store)?;
+    start(&checked, &store)?;
+    let (plan, expanded) = (&checked.plan, &checked.expanded);
     if context.format == Format::Text {
         checked.missing.iter().for_each(|missing| tell(missing));
     }

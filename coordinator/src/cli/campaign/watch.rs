@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// Returns an error when the user interrupts, the coordinator ends, or the store fails.
-pub(super) fn until_ended(
+pub(in crate::cli) fn until_ended(
     name: &str,
     context: &Context,
     workspace: &Workspace,

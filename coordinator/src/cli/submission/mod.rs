@@ -1,4 +1,4 @@
-//! `regatta submission`: stage a tree out of runs; infer, check, truncate, pack and unpack trees of any origin. The work is
+//! `regatta submission`: show the progress of a submission; stage a tree out of runs; infer, check, truncate, pack and unpack trees of any origin. The work is
 //! `crates/submission-check`'s and `crates/submission-stage`'s; here are its flags, reports and exit codes.
 
 mod check;
@@ -7,6 +7,7 @@ pub(super) mod inputs;
 mod package;
 mod power_sessions;
 mod stage;
+mod status;
 mod truncate;
 
 use super::Context;
@@ -15,6 +16,9 @@ use crate::exit::CommandResult;
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
+    /// Show what the results of a submission have, what is missing, and the next command
+    #[command(disable_version_flag = true)]
+    Status(status::Args),
     /// Create a submission tree from finished runs
     // `--version` is the round here, as in the official tools.
     #[command(disable_version_flag = true)]
@@ -36,6 +40,7 @@ pub(super) enum Command {
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
+        Command::Status(args) => status::run(args, context),
         Command::Stage(args) => stage::run(args, context),
         Command::Infer(args) => infer::run(args, context),
         Command::Check(args) => check::run(args, context),

@@ -1,0 +1,221 @@
+//! The campaign of a submission: accuracy and performance runs of every required scenario, then the audits of the round.
+//!
+//! It is a plan like any other, in the form that a user could have written, so that it is stored, estimated and repeated as one.
+
+use std::collections::BTreeMap;
+
+use regatta_text::HumanDuration;
+use regatta_types::{EngineKind, Mode, Scenario, documents::LoadgenChoice, engine_settings::EngineSettings};
+use serde::{Serialize, Serializer};
+
+use regatta_lab_store::{StatePreset, SystemChoice};
+
+/// The measurements of one benchmark that devices need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmissionCells {
+    /// The devices by id.
+    pub devices: Vec<String>,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// The scenarios.
+    pub scenarios: Vec<Scenario>,
+    /// The audits that the round requires.
+    pub audits: Vec<String>,
+    /// Whether engines are built first, so that a network that cannot be built is known before anything is measured.
+    pub builds_engines: bool,
+    /// The state of the devices. `None` leaves them as they are.
+    pub state: Option<StatePreset>,
+    /// The LoadGen.
+    pub loadgen: LoadgenChoice,
+}
+
+/// The settings that all runs of a submission share.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SubmissionSettings {
+    /// The round.
+    pub round: String,
+    /// The engine. `None` selects each device's best.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineKind>,
+    /// The system whose settings apply.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "system")]
+    pub system: Option<SystemChoice>,
+    /// Engine settings.
+    #[serde(skip_serializing_if = "is_default")]
+    pub set: EngineSettings,
+    /// Lines for `user.conf`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub conf: BTreeMap<String, String>,
+    /// Assets that the runs need besides their benchmark's files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asset: Vec<String>,
+    /// Whether performance runs take 60 s, for a rehearsal.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub test_run: bool,
+    /// Another length, for a rehearsal.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
+    pub duration: Option<HumanDuration>,
+    /// How long a device may have a run.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
+    pub run_limit: Option<HumanDuration>,
+}
+
+fn is_default(settings: &EngineSettings) -> bool {
+    *settings == EngineSettings::default()
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference")]
+fn text<S: Serializer>(value: &Option<HumanDuration>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&value.map(|value| value.to_string()).unwrap_or_default())
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference")]
+fn system<S: Serializer>(value: &Option<SystemChoice>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match value {
+        None | Some(SystemChoice::OwnIfAny | SystemChoice::Own) => SystemChoice::OWN,
+        Some(SystemChoice::None) => SystemChoice::NONE,
+        Some(SystemChoice::Named(name)) => name,
+    })
+}
+
+#[derive(Serialize)]
+struct PlanFile<'a> {
+    schema: u16,
+    name: &'a str,
+    cells: Vec<Table<'a>>,
+}
+
+#[derive(Serialize)]
+struct Table<'a> {
+    devices: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'static str>,
+    benchmark: &'a str,
+    scenario: &'a [Scenario],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mode: Vec<Mode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    audits: &'a [String],
+    priority: i32,
+    loadgen: String,
+    #[serde(flatten)]
+    settings: SubmissionSettings,
+}
+
+/// Returns the text of a submission's plan.
+///
+/// # Errors
+/// Returns the serializer's error. The values are numbers, names and lists, which TOML can hold.
+pub fn submission_plan(
+    name: &str,
+    cells: &[SubmissionCells],
+    settings: &SubmissionSettings,
+) -> Result<String, toml::ser::Error> {
+    let builds = cells.iter().filter(|cells| cells.builds_engines);
+    let builds = builds.map(|cells| Table {
+        placement: None,
+        task: Some("engine-build"),
+        mode: Vec::new(),
+        audits: &[],
+        priority: 1,
+        settings: SubmissionSettings {
+            conf: BTreeMap::new(),
+            test_run: false,
+            duration: None,
+            ..settings.clone()
+        },
+        ..measurements(cells, settings)
+    });
+    let measured = cells.iter().map(|cells| measurements(cells, settings));
+    toml::to_string(&PlanFile {
+        schema: 1,
+        name,
+        cells: builds.chain(measured).collect(),
+    })
+}
+
+fn measurements<'a>(cells: &'a SubmissionCells, settings: &SubmissionSettings) -> Table<'a> {
+    Table {
+        devices: &cells.devices,
+        placement: Some("each"),
+        task: None,
+        benchmark: &cells.benchmark,
+        scenario: &cells.scenarios,
+        mode: vec![Mode::AccuracyOnly, Mode::PerformanceOnly],
+        state: cells.state.map(|state| [state.as_str()]),
+        audits: &cells.audits,
+        priority: 0,
+        loadgen: cells.loadgen.to_string(),
+        settings: settings.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CampaignPlan;
+
+    fn cells() -> SubmissionCells {
+        SubmissionCells {
+            devices: vec!["ab".repeat(16)],
+            benchmark: "resnet50".to_owned(),
+            scenarios: vec![Scenario::SingleStream, Scenario::Offline],
+            audits: vec!["TEST01".to_owned()],
+            builds_engines: true,
+            state: Some(StatePreset::MaxP),
+            loadgen: LoadgenChoice::Official { revision: None },
+        }
+    }
+
+    #[test]
+    fn a_submission_is_a_plan_that_reads_back() {
+        let settings = SubmissionSettings {
+            round: "v6.1".to_owned(),
+            engine: Some(EngineKind::Tensorrt),
+            system: Some(SystemChoice::Named("agx-orin-64gb".to_owned())),
+            set: EngineSettings {
+                gpu_batch_size: Some(16),
+                ..EngineSettings::default()
+            },
+            conf: [("target_qps".to_owned(), "500".to_owned())].into(),
+            asset: vec!["models/calibration.cache".to_owned()],
+            duration: Some("3s".parse().unwrap()),
+            run_limit: Some("6h".parse().unwrap()),
+            ..SubmissionSettings::default()
+        };
+        let text = submission_plan("submission-1", &[cells()], &settings).unwrap();
+        let plan = CampaignPlan::read(&text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        let tables: Vec<_> = plan.cells.iter().map(|table| table.get_ref()).collect();
+        let [build, measured] = tables.as_slice() else {
+            panic!("{text}")
+        };
+        assert!(build.priority > measured.priority && build.task().as_str() == "engine-build");
+        assert_eq!(measured.scenario, [Scenario::SingleStream, Scenario::Offline]);
+        assert_eq!(measured.mode, [Mode::AccuracyOnly, Mode::PerformanceOnly]);
+        assert_eq!(measured.audits.len(), 1);
+        for table in [build, measured] {
+            assert_eq!(plan.placement(table).unwrap(), regatta_lab_store::Placement::Each);
+        }
+    }
+
+    #[test]
+    fn a_submission_with_defaults_reads_back() {
+        let settings = SubmissionSettings {
+            round: "v6.1".to_owned(),
+            ..SubmissionSettings::default()
+        };
+        let cells = SubmissionCells {
+            builds_engines: false,
+            state: None,
+            audits: Vec::new(),
+            ..cells()
+        };
+        let text = submission_plan("s", &[cells], &settings).unwrap();
+        let plan = CampaignPlan::read(&text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        assert_eq!(plan.cells.len(), 1);
+    }
+}

@@ -1,0 +1,278 @@
+//! The progress of a submission: for each device, benchmark and required scenario of a round the accuracy run, the performance run and the
+//! audits, with the next command. `submission stage` makes the final decision, from the signed files.
+
+mod part;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_catalogue::{
+    catalogue::Catalogue,
+    round::{Round, SystemCategory},
+};
+use regatta_lab_runs::audit::have_same_settings;
+use regatta_lab_store::{DeviceRow, RunRow, Store, StoreError};
+use regatta_text::quote_for_shell_if_needed;
+use regatta_types::{DeviceId, Mode, RunId, Scenario, benchmark::Benchmark, documents::PowerSetting};
+use serde::Serialize;
+
+pub use part::{PartState, PartStatus};
+
+/// The results to look at.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusRequest<'a> {
+    /// The round whose results are needed.
+    pub round: &'a Round,
+    /// The category of the systems.
+    pub category: SystemCategory,
+    /// The devices. Without any, every device that has a run of the round.
+    pub devices: &'a [DeviceRow],
+    /// The benchmarks. Without any, every benchmark of which the device has a run.
+    pub benchmarks: &'a [&'a Benchmark],
+}
+
+/// The progress of a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SubmissionStatus {
+    /// The round's name.
+    pub round: String,
+    /// The category of the systems, as in `system_type`.
+    pub category: &'static str,
+    /// The results, by device, benchmark and scenario.
+    pub results: Vec<ResultStatus>,
+}
+
+impl SubmissionStatus {
+    /// Returns whether every result has all its parts, and whether there are results.
+    pub fn is_complete(&self) -> bool {
+        !self.results.is_empty() && self.results.iter().all(ResultStatus::is_complete)
+    }
+
+    /// Returns whether every result has all its parts, apart from reasons why they cannot be submitted.
+    pub fn is_rehearsed(&self) -> bool {
+        !self.results.is_empty() && self.results.iter().all(ResultStatus::is_rehearsed)
+    }
+}
+
+/// The parts of one result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ResultStatus {
+    /// The device's id.
+    pub device: DeviceId,
+    /// The device's name.
+    pub device_name: String,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// `MaxQ` for a result of the power category. Such a result is another system's.
+    pub power: Option<PowerSetting>,
+    /// The accuracy run.
+    pub accuracy: PartStatus,
+    /// The performance run.
+    pub performance: PartStatus,
+    /// The audits that the round requires, by name.
+    pub audits: BTreeMap<String, PartStatus>,
+    /// The command that continues. `None` when nothing is missing, or runs have not ended.
+    pub next: Option<String>,
+}
+
+impl ResultStatus {
+    /// Returns whether all parts are there.
+    pub fn is_complete(&self) -> bool {
+        self.parts().all(|part| part.state == PartState::Done)
+    }
+
+    /// Returns whether all parts are there, apart from reasons why they cannot be submitted.
+    pub fn is_rehearsed(&self) -> bool {
+        self.parts()
+            .all(|part| matches!(part.state, PartState::Done | PartState::Rehearsal))
+    }
+
+    /// Returns whether both measurements are there and only audits are missing or failed.
+    pub fn needs_only_audits(&self) -> bool {
+        let measured = [&self.accuracy, &self.performance];
+        !self.is_rehearsed()
+            && measured
+                .iter()
+                .all(|part| matches!(part.state, PartState::Done | PartState::Rehearsal))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &PartStatus> {
+        [&self.accuracy, &self.performance]
+            .into_iter()
+            .chain(self.audits.values())
+    }
+}
+
+/// Returns the progress of a submission.
+///
+/// # Errors
+/// Returns an error when the store fails.
+pub fn submission_status(
+    request: &StatusRequest<'_>,
+    catalogue: &Catalogue,
+    store: &Store,
+) -> Result<SubmissionStatus, StoreError> {
+    Ok(status_of(request, catalogue, &store.runs().all()?))
+}
+
+/// A device with a benchmark, in MaxQ or not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Subject {
+    device_name: String,
+    device: DeviceId,
+    benchmark: String,
+    is_max_q: bool,
+}
+
+/// Returns the progress by all runs, newest first.
+fn status_of(request: &StatusRequest<'_>, catalogue: &Catalogue, runs: &[RunRow]) -> SubmissionStatus {
+    let of_round: Vec<&RunRow> = runs
+        .iter()
+        .filter(|row| row.draft.spec.round == request.round.name && row.draft.spec.task.is_measurement())
+        .collect();
+    let mut results = Vec::new();
+    for subject in subjects(request, &of_round) {
+        // A benchmark whose file was removed has no rules.
+        let Ok(benchmark) = catalogue.benchmark(&subject.benchmark) else {
+            continue;
+        };
+        let own = |row: &&RunRow| {
+            row.device == subject.device
+                && row.benchmark == subject.benchmark
+                && is_max_q(row) == subject.is_max_q
+        };
+        let own: Vec<&RunRow> = of_round.iter().copied().filter(own).collect();
+        for scenario in scenarios(request, benchmark, &own) {
+            results.push(result(&subject, request.round, benchmark, scenario, &own));
+        }
+    }
+    SubmissionStatus {
+        round: request.round.name.clone(),
+        category: request.category.system_type(),
+        results,
+    }
+}
+
+/// Returns the requested devices and benchmarks, and those that runs are of.
+fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> {
+    let is_requested = |row: &&&RunRow| {
+        let mut devices = request.devices.iter();
+        let mut benchmarks = request.benchmarks.iter();
+        (request.devices.is_empty() || devices.any(|device| device.id == row.device))
+            && (request.benchmarks.is_empty() || benchmarks.any(|benchmark| benchmark.name == row.benchmark))
+    };
+    let of_run = |row: &&RunRow| Subject {
+        device_name: row
+            .device_name
+            .clone()
+            .unwrap_or_else(|| row.device.as_str().to_owned()),
+        device: row.device.clone(),
+        benchmark: row.benchmark.clone(),
+        is_max_q: is_max_q(row),
+    };
+    let mut subjects: BTreeSet<Subject> = runs.iter().filter(is_requested).map(of_run).collect();
+    for device in request.devices {
+        for benchmark in request.benchmarks {
+            let is_there = |known: &Subject| known.device == device.id && known.benchmark == benchmark.name;
+            if !subjects.iter().any(is_there) {
+                subjects.insert(Subject {
+                    device_name: device.name.clone(),
+                    device: device.id.clone(),
+                    benchmark: benchmark.name.clone(),
+                    is_max_q: false,
+                });
+            }
+        }
+    }
+    subjects
+}
+
+fn is_max_q(row: &RunRow) -> bool {
+    let state = row.draft.spec.state.as_ref();
+    state.is_some_and(|state| state.name == PowerSetting::MaxQ.as_str())
+}
+
+/// Returns the required scenarios, and the others that have a performance run.
+fn scenarios(request: &StatusRequest<'_>, benchmark: &Benchmark, runs: &[&RunRow]) -> Vec<Scenario> {
+    let required = request.round.required_scenarios(benchmark, request.category);
+    let required = required.unwrap_or_default();
+    let is_measured = |scenario: &Scenario| {
+        runs.iter()
+            .any(|row| row.scenario == *scenario && measures_performance(row))
+    };
+    let all = Scenario::ALL.into_iter();
+    all.filter(|scenario| required.contains(scenario) || is_measured(scenario))
+        .collect()
+}
+
+const fn measures_performance(row: &RunRow) -> bool {
+    row.draft.spec.audit.is_none() && matches!(row.mode, Mode::PerformanceOnly | Mode::SubmissionRun)
+}
+
+const fn measures_accuracy(row: &RunRow) -> bool {
+    row.draft.spec.audit.is_none() && matches!(row.mode, Mode::AccuracyOnly | Mode::SubmissionRun)
+}
+
+fn result(
+    subject: &Subject,
+    round: &Round,
+    benchmark: &Benchmark,
+    scenario: Scenario,
+    runs: &[&RunRow],
+) -> ResultStatus {
+    let of_scenario = || runs.iter().copied().filter(move |row| row.scenario == scenario);
+    let performance = PartStatus::of(of_scenario().filter(|row| measures_performance(row)));
+    let measured = performance.measured_run();
+    let measured = measured.and_then(|run| of_scenario().find(|row| row.id == run));
+    // Both runs of a result have the same settings.
+    let accuracy = PartStatus::of(of_scenario().filter(|row| {
+        measures_accuracy(row) && measured.is_none_or(|measured| have_same_settings(row, measured))
+    }));
+    let audit = |test: &str| {
+        let audits = |row: &&RunRow, performance: RunId| {
+            let of = row.draft.spec.audit.as_ref();
+            of.is_some_and(|of| of.test == test && of.performance == performance)
+        };
+        measured.map_or_else(PartStatus::missing, |measured| {
+            PartStatus::of(of_scenario().filter(|row| audits(row, measured.id)))
+        })
+    };
+    let audits = round.audits_of(benchmark).into_iter();
+    let mut result = ResultStatus {
+        device: subject.device.clone(),
+        device_name: subject.device_name.clone(),
+        benchmark: benchmark.name.clone(),
+        scenario,
+        power: subject.is_max_q.then_some(PowerSetting::MaxQ),
+        accuracy,
+        performance,
+        audits: audits.map(|test| (test.to_owned(), audit(test))).collect(),
+        next: None,
+    };
+    result.next = next(&result);
+    result
+}
+
+/// Returns the command that continues with a result.
+fn next(result: &ResultStatus) -> Option<String> {
+    if result.is_rehearsed() || result.parts().any(|part| part.state == PartState::Open) {
+        return None;
+    }
+    let device = quote_for_shell_if_needed(&result.device_name);
+    let benchmark = quote_for_shell_if_needed(&result.benchmark);
+    if result.needs_only_audits() {
+        return Some(format!(
+            "regatta audit run --device {device} --benchmark {benchmark} --scenario {}",
+            result.scenario
+        ));
+    }
+    let state = result
+        .power
+        .map_or_else(String::new, |power| format!(" --state {}", power.as_str()));
+    Some(format!(
+        "regatta run --device {device} --benchmark {benchmark} --submission{state}"
+    ))
+}

@@ -1,0 +1,114 @@
+//! The state of one part of a result: its accuracy run, its performance run, or an audit.
+
+use regatta_lab_runs::marker_reasons;
+use regatta_lab_store::RunRow;
+use regatta_text::escape;
+use regatta_types::RunId;
+use serde::Serialize;
+
+use crate::wording::{run_problems, run_text};
+
+/// How far a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartState {
+    /// No run was requested.
+    Missing,
+    /// The newest run has not ended.
+    Open,
+    /// The newest run cannot be used.
+    Failed,
+    /// A run is good, but cannot be submitted.
+    Rehearsal,
+    /// A run can be submitted.
+    Done,
+}
+
+/// The state of a part, and the run that shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartStatus {
+    /// How far it is.
+    pub state: PartState,
+    /// The run.
+    pub run: Option<RunId>,
+    /// The figure of a good run: its performance, or its accuracy with the target.
+    pub figure: Option<String>,
+    /// The phase of a run that has not ended, or why a run cannot be used or submitted.
+    pub detail: Option<String>,
+}
+
+impl PartStatus {
+    /// Returns a part without a run.
+    pub(super) const fn missing() -> Self {
+        Self {
+            state: PartState::Missing,
+            run: None,
+            figure: None,
+            detail: None,
+        }
+    }
+
+    /// Returns the state of a part by its runs, newest first. A run that can be submitted comes before one that has not ended, that before
+    /// a rehearsal, and a failure counts when there is nothing else.
+    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a RunRow>) -> Self {
+        let mut best = Self::missing();
+        for row in runs {
+            let found = Self::of_run(row);
+            if rank(found.state) > rank(best.state) {
+                best = found;
+            }
+        }
+        best
+    }
+
+    fn of_run(row: &RunRow) -> Self {
+        let (state, detail) = if !row.is_over() {
+            (PartState::Open, Some(row.shown_phase().to_string()))
+        } else if !row.is_good() {
+            (PartState::Failed, Some(failure(row)))
+        } else if let Some(obstacle) = marker_reasons(row).into_iter().next() {
+            (PartState::Rehearsal, Some(obstacle.reason))
+        } else {
+            (PartState::Done, None)
+        };
+        let is_good = matches!(state, PartState::Done | PartState::Rehearsal);
+        Self {
+            state,
+            run: Some(row.id),
+            figure: figure(row).filter(|_| is_good),
+            detail,
+        }
+    }
+
+    /// Returns the run, if it is good.
+    pub(super) fn measured_run(&self) -> Option<RunId> {
+        self.run
+            .filter(|_| matches!(self.state, PartState::Done | PartState::Rehearsal))
+    }
+}
+
+const fn rank(state: PartState) -> u8 {
+    match state {
+        PartState::Missing => 0,
+        PartState::Failed => 1,
+        PartState::Rehearsal => 2,
+        PartState::Open => 3,
+        PartState::Done => 4,
+    }
+}
+
+fn figure(row: &RunRow) -> Option<String> {
+    run_text::figure(row).or_else(|| run_text::accuracy(row))
+}
+
+fn failure(row: &RunRow) -> String {
+    if !run_text::has_result(row) {
+        return run_text::result(row);
+    }
+    let problems = run_problems(row).join("; ");
+    if problems.is_empty() {
+        run_text::state(row).to_owned()
+    } else {
+        escape(&problems).into_owned()
+    }
+}

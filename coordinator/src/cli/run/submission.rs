@@ -1,0 +1,319 @@
+//! `regatta run --submission`: measures what the results of a submission still need, as a campaign: accuracy and performance runs of every
+//! required scenario, then the audits.
+
+use jiff::Timestamp;
+use regatta_catalogue::{
+    catalogue::Catalogue,
+    round::{Round, SystemCategory},
+};
+use regatta_types::{
+    EngineKind, Scenario,
+    benchmark::Benchmark,
+    documents::{DeviceFacts, LoadgenChoice},
+};
+
+use super::{
+    super::{
+        Context,
+        campaign::{
+            checked_plan::{CheckedPlan, check_text},
+            plan::plan_document,
+            start::start,
+            watch::until_ended,
+        },
+        context::tell,
+    },
+    Args,
+};
+use crate::{
+    exit::{self, CommandResult, Failure},
+    tables,
+};
+use regatta_campaigns::{SubmissionCells, SubmissionSettings, submission_plan};
+use regatta_lab_store::{DeviceRow, StatePreset, Store};
+use regatta_lab_views::submission_status::{
+    ResultStatus, StatusRequest, SubmissionStatus, submission_status,
+};
+
+/// Flags of `run --submission`.
+#[derive(Debug, clap::Args)]
+pub(super) struct SubmissionFlags {
+    /// Measure everything that the results of a submission need and do not have yet: all required scenarios in both modes, then the audits
+    #[arg(long, conflicts_with_all = ["plan", "mode", "stream", "repeat", "retry", "force", "max_temperature", "min_memory", "min_disk", "gate_wait"])]
+    pub(super) submission: bool,
+    /// The category of the systems, which decides about the scenarios: edge, datacenter or datacenter,edge [default: edge]
+    #[arg(long, requires = "submission")]
+    category: Option<SystemCategory>,
+    /// Measure results again that are complete
+    #[arg(long, requires = "submission")]
+    again: bool,
+    /// Continue when assets are missing, because the devices have local copies of the benchmark's files
+    #[arg(long, requires = "submission")]
+    local_files: bool,
+}
+
+impl SubmissionFlags {
+    fn category(&self) -> SystemCategory {
+        self.category.unwrap_or_default()
+    }
+}
+
+/// Measures a submission.
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+    let (workspace, store) = context.open_store()?;
+    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+    let lab = Lab {
+        store: &store,
+        catalogue: &catalogue,
+    };
+    let request = SubmissionRequest::of(args, &lab)?;
+    let status = request.status(&lab)?;
+    let cells = request.cells(args, &status)?;
+    if cells.is_empty() {
+        return finish(&request, &lab, context);
+    }
+    let name = format!("submission-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"));
+    let text = submission_plan(&name, &cells, &request.settings)?;
+    let checked = check_text(&text, "the plan of the submission", &workspace, &store)?;
+    expect_files(args, &checked)?;
+    if args.dry_run {
+        let document = plan_document(&checked, &store)?;
+        context.print(&document, || tables::campaign_plan(&document))?;
+        return Ok(exit::OK);
+    }
+    args.waiting.expect_served(context, &workspace)?;
+    start(&checked, &store)?;
+    tell(&format!(
+        "campaign {name} has started: {} cells; it continues when this command ends, and after a restart of `regatta serve`",
+        checked.expanded.cells.len()
+    ));
+    if args.waiting.no_wait {
+        let document = serde_json::json!({ "campaign": name, "cells": checked.expanded.cells.len() });
+        context.print(&document, || {
+            format!("follow it: `regatta campaign status {name} --watch`, then `regatta submission status`")
+        })?;
+        return Ok(exit::OK);
+    }
+    until_ended(&name, context, &workspace, &store)?;
+    finish(&request, &lab, context)
+}
+
+/// Refuses a submission whose runs would fail for want of files.
+fn expect_files(args: &Args, checked: &CheckedPlan) -> Result<(), Failure> {
+    if args.submission.local_files || checked.missing_files.is_empty() {
+        return Ok(());
+    }
+    let benchmarks: Vec<&str> = args.benchmark.iter().map(String::as_str).collect();
+    Err(Failure::misuse(checked.missing_files.join("; ")).hint(format!(
+        "prepare them: `regatta benchmark prepare {}`\nor, if the devices have copies of their own: the same command with --local-files",
+        benchmarks.join(" ")
+    )))
+}
+
+/// Prints the progress after the campaign. The exit code is 0 when all results are complete, or rehearsed as far as their benchmark allows.
+fn finish(request: &SubmissionRequest<'_>, lab: &Lab<'_>, context: &Context) -> CommandResult {
+    let status = request.status(lab)?;
+    context.print(&status, || tables::submission_status(&status))?;
+    let is_done = if request.is_rehearsal {
+        status.is_rehearsed()
+    } else {
+        status.is_complete()
+    };
+    Ok(if is_done { exit::OK } else { exit::NO })
+}
+
+/// What every step reads.
+struct Lab<'a> {
+    store: &'a Store,
+    catalogue: &'a Catalogue,
+}
+
+/// A submission as the command line requests it.
+struct SubmissionRequest<'a> {
+    round: &'a Round,
+    category: SystemCategory,
+    benchmarks: Vec<&'a Benchmark>,
+    devices: Vec<DeviceRow>,
+    settings: SubmissionSettings,
+    /// Whether the results can never be submitted: a short run, Regatta's own LoadGen, or a benchmark that is not in the rules.
+    is_rehearsal: bool,
+}
+
+impl<'a> SubmissionRequest<'a> {
+    fn of(args: &Args, lab: &Lab<'a>) -> Result<Self, Failure> {
+        let input = args.settings.input(args.engine.unwrap_or(EngineKind::Tensorrt))?;
+        let round = lab
+            .catalogue
+            .round(input.round.as_deref())
+            .map_err(Failure::usage)?;
+        let benchmarks: Vec<&Benchmark> = args
+            .benchmark
+            .iter()
+            .map(|name| lab.catalogue.benchmark(name).map_err(Failure::usage))
+            .collect::<Result<_, _>>()?;
+        let settings = SubmissionSettings {
+            round: round.name.clone(),
+            engine: args.engine,
+            system: input.system,
+            set: input.set,
+            conf: args.conf.iter().cloned().collect(),
+            asset: args.asset.clone(),
+            test_run: args.test_run,
+            duration: args.duration,
+            run_limit: args.limit,
+        };
+        let is_rehearsal = args.test_run
+            || args.duration.is_some()
+            || args.loadgen == Some(LoadgenChoice::Native)
+            || benchmarks
+                .iter()
+                .any(|benchmark| benchmark.not_submittable.is_some());
+        Ok(Self {
+            round,
+            category: args.submission.category(),
+            benchmarks,
+            devices: args.devices.find_or_only(false, lab.store)?,
+            settings,
+            is_rehearsal,
+        })
+    }
+
+    fn status(&self, lab: &Lab<'_>) -> Result<SubmissionStatus, Failure> {
+        let request = StatusRequest {
+            round: self.round,
+            category: self.category,
+            devices: &self.devices,
+            benchmarks: &self.benchmarks,
+        };
+        Ok(submission_status(&request, lab.catalogue, lab.store)?)
+    }
+
+    /// Returns the measurements that are missing, a table for each benchmark and device.
+    fn cells(&self, args: &Args, status: &SubmissionStatus) -> Result<Vec<SubmissionCells>, Failure> {
+        let mut cells = Vec::new();
+        for &benchmark in &self.benchmarks {
+            let required = self.scenarios(args, benchmark)?;
+            for device in &self.devices {
+                let own =
+                    |result: &&ResultStatus| result.device == device.id && result.benchmark == benchmark.name;
+                let done: Vec<Scenario> = status
+                    .results
+                    .iter()
+                    .filter(own)
+                    .filter(|result| self.is_finished(args, result))
+                    .map(|result| result.scenario)
+                    .collect();
+                let scenarios: Vec<Scenario> = required
+                    .iter()
+                    .copied()
+                    .filter(|scenario| !done.contains(scenario))
+                    .collect();
+                if !scenarios.is_empty() {
+                    cells.push(self.cells_of(args, benchmark, device, scenarios)?);
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Returns whether a result needs no measurement. One that needs only audits is left to `audit run`, which repeats nothing else.
+    fn is_finished(&self, args: &Args, result: &ResultStatus) -> bool {
+        let is_max_q = args.state == Some(StatePreset::MaxQ);
+        if args.submission.again || result.power.is_some() != is_max_q {
+            return false;
+        }
+        if result.needs_only_audits()
+            && let Some(next) = &result.next
+        {
+            tell(&format!(
+                "{} {} on {} needs only its audits: `{next}`",
+                result.benchmark, result.scenario, result.device_name
+            ));
+            return true;
+        }
+        result.is_complete() || (self.is_rehearsal && result.is_rehearsed())
+    }
+
+    /// Returns the requested scenarios, or all that the round requires.
+    fn scenarios(&self, args: &Args, benchmark: &Benchmark) -> Result<Vec<Scenario>, Failure> {
+        let (round, category) = (self.round, self.category);
+        let required = round.required_scenarios(benchmark, category).ok_or_else(|| {
+            Failure::misuse(format!(
+                "round {} does not have {} for {category} systems",
+                round.name, benchmark.name
+            ))
+            .hint(format!(
+                "`regatta benchmark show {}` shows its rounds and categories",
+                benchmark.name
+            ))
+        })?;
+        if let Some(other) = args.scenario.iter().find(|scenario| !required.contains(scenario)) {
+            let known: Vec<&str> = required.iter().map(|scenario| scenario.as_str()).collect();
+            return Err(Failure::misuse(format!(
+                "round {} has no {other} of {} for {category} systems; it has {}",
+                round.name,
+                benchmark.name,
+                known.join(", ")
+            )));
+        }
+        Ok(required
+            .iter()
+            .copied()
+            .filter(|scenario| args.scenario.is_empty() || args.scenario.contains(scenario))
+            .collect())
+    }
+
+    fn cells_of(
+        &self,
+        args: &Args,
+        benchmark: &Benchmark,
+        device: &DeviceRow,
+        scenarios: Vec<Scenario>,
+    ) -> Result<SubmissionCells, Failure> {
+        let facts = device.reported_facts()?;
+        let audits = self.round.audits_of(benchmark).into_iter();
+        Ok(SubmissionCells {
+            devices: vec![device.id.as_str().to_owned()],
+            benchmark: benchmark.name.clone(),
+            scenarios,
+            audits: audits.map(str::to_owned).collect(),
+            builds_engines: self.settings.engine == Some(EngineKind::Tensorrt),
+            state: state(args, &facts),
+            loadgen: self.loadgen(args, benchmark, device, &facts)?,
+        })
+    }
+
+    /// Returns the requested LoadGen. By default it is the official one, or Regatta's own for a benchmark that cannot be submitted.
+    fn loadgen(
+        &self,
+        args: &Args,
+        benchmark: &Benchmark,
+        device: &DeviceRow,
+        facts: &DeviceFacts,
+    ) -> Result<LoadgenChoice, Failure> {
+        if let Some(named) = &args.loadgen {
+            return Ok(named.clone());
+        }
+        if benchmark.not_submittable.is_some() {
+            return Ok(LoadgenChoice::Native);
+        }
+        let official = LoadgenChoice::Official { revision: None };
+        if official.is_among(&facts.loadgens) {
+            return Ok(official);
+        }
+        Err(Failure::misuse(format!(
+            "{} has no official LoadGen, which round {} requires for a submission",
+            device.name, self.round.name
+        ))
+        .hint(format!(
+            "`regatta device deploy {}` installs it with the agent's package\nto rehearse with Regatta's own: the same command with --loadgen native",
+            device.name
+        )))
+    }
+}
+
+/// Returns the requested state. By default it is MaxP on a known board; other machines have no clocks that Regatta sets.
+fn state(args: &Args, facts: &DeviceFacts) -> Option<StatePreset> {
+    args.state
+        .or_else(|| facts.module.is_some().then_some(StatePreset::MaxP))
+}
