@@ -144,6 +144,63 @@ fn a_run_whose_judging_ends_the_process_twice_is_set_aside() {
     device.play(Faults::default(), &mut Dice::new(2));
 }
 
+/// Every byte of a run is read again from disk before its record is written.
+#[test]
+fn small_run_is_recorded_while_a_large_one_is_judged() {
+    let Some(strace) = Strace::find() else { return };
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut devices = [1, 2].map(|seed| coordinator.join(seed));
+    let request = |device: &SimulatedDevice| {
+        let words = [
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+        ];
+        let own = ["--device", device.id.as_str(), "--no-wait"];
+        let requested = coordinator.json(&[&words[..], &own].concat());
+        requested["runs"][0]["run"].as_str().unwrap().to_owned()
+    };
+    let runs = [request(&devices[0]), request(&devices[1])];
+    let [large, small] = [0, 1].map(|number| devices[number].next_start());
+    let path = coordinator.path(&format!("runs/{}/files/{SUMMARY}", runs[0]));
+    coordinator.kill();
+    // Its disk is slow.
+    let serve = coordinator.regatta(&["serve"]);
+    let program = serve.get_program().to_str().unwrap();
+    let mut traced = strace.before(program, &[&path], "openat:delay_enter=10000000");
+    traced.args(serve.get_args());
+    coordinator.serve_by(traced);
+    for (device, (run, _)) in devices.iter().zip([&large, &small]) {
+        device.say_hello(vec![*run]);
+    }
+    let (id, spec_json) = large;
+    deliver(&mut devices[0], id, &spec_json, (SUMMARY, vec![b'\n'; 65 << 20]));
+    eventually("the large run to be judged", 30, || {
+        let seen = strace.seen();
+        let is_opened = |line: &str| line.contains("openat(") && line.contains(SUMMARY);
+        seen.lines().any(is_opened).then_some(())
+    });
+    let (id, spec_json) = small;
+    let valid = support::delivering::VALID.to_vec();
+    deliver(&mut devices[1], id, &spec_json, (SUMMARY, valid));
+    let record = coordinator.record(&runs[1]);
+    assert_eq!(record["state"]["phase"], "done", "{record:#}");
+    assert!(
+        coordinator.show(&runs[0])["recorded"].is_null(),
+        "the large run was first"
+    );
+    let record = eventually("the record of the large run", 120, || {
+        let is_recorded = coordinator.show(&runs[0])["recorded"].is_string();
+        is_recorded.then(|| coordinator.record(&runs[0]))
+    });
+    assert_eq!(record["delivery"]["complete"], true, "{record:#}");
+}
+
 /// Every file of the evidence gets a row, and would be requested from the device.
 #[test]
 fn evidence_lists_no_more_files_than_a_run_may_have() {

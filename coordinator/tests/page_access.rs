@@ -1,13 +1,13 @@
 //! Tests of access to the live page over TLS. Each route is requested without a login, as a reader and as an operator. There are
 //! foreign forms, guessed, expired and revoked tokens, hostile bytes and slow clients.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test code")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 mod support;
 
 use std::{
     fs,
-    io::{ErrorKind, Read as _, Write as _},
+    io::{Read as _, Write as _},
     net::{IpAddr, UdpSocket},
     path::Path,
     time::{Duration, Instant},
@@ -18,7 +18,7 @@ use support::{
     coordinator::Coordinator,
     delivering::{Faults, SUMMARY},
     eventually,
-    page_client::{Channel, FORM, PageClient},
+    page_client::{FORM, PageClient, receives},
 };
 
 /// The lab's only device.
@@ -164,23 +164,6 @@ fn a_browser_that_speaks_http_without_tls_gets_a_sentence_with_the_address() {
     let _ = other.read_to_end(&mut answer);
     assert!(!answer.windows(4).any(|part| part == b"HTTP"), "{answer:?}");
     assert_eq!(page.get("/login", &[]).status, 200);
-}
-
-/// Reads until a text arrives. Returns whether it did before the connection ended.
-fn receives(live: &mut Box<dyn Channel>, text: &str) -> bool {
-    let mut received = Vec::new();
-    let mut part = [0; 4_096];
-    loop {
-        match live.read(&mut part) {
-            Ok(0) => return false,
-            Ok(read) => received.extend(&part[..read]),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return false,
-            Err(error) => panic!("{error}: {}", String::from_utf8_lossy(&received)),
-        }
-        if String::from_utf8_lossy(&received).contains(text) {
-            return true;
-        }
-    }
 }
 
 #[test]

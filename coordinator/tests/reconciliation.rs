@@ -334,6 +334,43 @@ fn an_abort_reaches_the_device() {
     assert_eq!(again.status.code(), Some(2), "it has ended already");
 }
 
+/// A command may be lost at the coordinator, in the broker and on the way.
+#[test]
+fn examination_is_requested_until_the_device_answers_and_a_refusal_is_forgotten_each_time() {
+    let (coordinator, mut device) = with_device(1);
+    let request = || {
+        let words = ["device", "doctor", "simulated", "--timeout", "60s"];
+        let mut command = coordinator.regatta(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let requested = request();
+    let question = device.next_examination();
+    assert_eq!(device.next_examination(), question, "no answer");
+    device.say_hello(Vec::new());
+    assert_eq!(device.next_examination(), question, "a new connection");
+    let examined = Examined {
+        json: r#"{"fit":true}"#.to_owned(),
+        text: "FIT".to_owned(),
+    };
+    // Both requests are answered.
+    for _ in 0..2 {
+        device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
+    }
+    let answered = requested.wait_with_output().unwrap();
+    assert_eq!(answered.status.code(), Some(0), "{answered:?}");
+    device.expect_no_command(question);
+
+    let requested = request();
+    let question = device.next_examination();
+    for _ in 0..2 {
+        device.tell(question, RunPhase::Failed, &[]);
+        device.wait_for_command(question, |command| *command == Command::Forget);
+    }
+    let refused = requested.wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+}
+
 #[test]
 fn examination_reports_the_device_or_that_it_is_too_old() {
     let (coordinator, mut device) = with_device(1);

@@ -33,6 +33,7 @@ pub mod raw_client;
 pub mod rng;
 pub mod shell;
 pub mod sshd;
+pub mod starved;
 pub mod statistics;
 pub mod terminal;
 pub mod transcript;

@@ -85,8 +85,8 @@ fn an_accuracy_run_ends_when_its_first_answers_are_hopeless() {
         "{shown:#}"
     );
     assert_eq!(shown["cause"], "workload", "{shown:#}");
-    // All answers of the same run.
-    let complete = request(&lab, 2000, &["--stream", "after"]);
+    // All answers of the same run. It takes 12 s, so that the first answers would end it if they were judged.
+    let complete = request(&lab, 150, &["--stream", "after"]);
     lab.wait_for_phase(&complete, "done");
     let value = |run: &str| {
         regatta_tests::eventually(&format!("the accuracy of {run}"), 30, || {

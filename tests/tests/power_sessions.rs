@@ -6,6 +6,7 @@
 use std::{
     fs,
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Output,
     thread,
@@ -57,7 +58,7 @@ fn sessions_are_recorded_and_leave_no_lease() {
             scope.spawn(move || a_clock_that_is_stepped(lab, power_dev)),
             scope.spawn(move || a_watch_after_the_first_minute(lab, power_dev)),
             scope.spawn(move || a_ptd_that_hangs_in_a_session(lab, power_dev)),
-            scope.spawn(move || a_ptd_that_hangs_at_its_start(lab, power_dev)),
+            scope.spawn(move || a_python_that_hangs(lab, power_dev)),
         ];
         for part in parts {
             part.join().expect("this part of the test holds");
@@ -359,24 +360,35 @@ fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
     expect_recorded_failure(lab, "hung", &mut process, "PTDaemon ");
 }
 
-/// It answers the checks before the session, and at its next start it listens and says nothing.
-fn a_ptd_that_hangs_at_its_start(lab: &Lab, power_dev: &Path) {
-    add_meter_and_device(lab, power_dev, "mute", "");
-    let program = lab.workspace().join("ptd-mute");
-    let simulated = fs::read_to_string(&program).expect("PTDaemon's program");
-    let mute = "import socket, sys, time\n\
-                port = int(sys.argv[sys.argv.index('-p') + 1])\n\
-                listener = socket.create_server(('127.0.0.1', port))\n\
-                time.sleep(600)\n";
-    fs::write(program.with_extension("py"), mute).expect("a program");
-    let script = format!(
-        "#!/bin/sh\n[ -e $0.started ] && exec python3 $0.py \"$@\"\ntouch $0.started\n{}",
-        simulated.trim_start_matches("#!/bin/sh\n")
+/// The checks before a session have a limit of time on every machine.
+fn a_python_that_hangs(lab: &Lab, power_dev: &Path) {
+    add_meter_and_device(lab, power_dev, "endless", "");
+    let python = lab.workspace().join("endless-python");
+    fs::write(&python, "#!/bin/sh\nexec sleep 600\n").expect("a program");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut replace = lab.regatta();
+    let added = power_sessions::add_meter(
+        &mut replace,
+        "endless",
+        power_dev,
+        &lab.workspace().join("ptd-endless"),
+    )
+    .arg("--replace")
+    .arg("--python")
+    .arg(&python)
+    .output()
+    .expect("regatta starts");
+    assert!(added.status.success(), "{}", printed(&added));
+    let checked = session(lab, "endless")
+        .arg("--preflight")
+        .output()
+        .expect("regatta starts");
+    let words = printed(&checked);
+    let line = format!("FAIL  Python: {} has not ended within 90 s", python.display());
+    assert!(
+        checked.status.code() == Some(1) && words.contains(&line),
+        "{words}"
     );
-    fs::write(&program, script).expect("PTDaemon's program");
-    let mut process = Process::start(&mut session(lab, "mute"), &lab.workspace().join("mute.log"));
-    eventually("the session to begin", 60, || !sessions(lab, "mute").is_empty());
-    expect_recorded_failure(lab, "mute", &mut process, "PTDaemon is not responding");
 }
 
 /// Adds a meter and a device of this name, whose Python has a clock and a disk of its own in the returned directory.

@@ -3,9 +3,15 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
-use regatta_tests::{Broker, Lab, Process, agent, eventually, succeed_output};
+use regatta_tests::{Broker, Lab, Process, agent, eventually, starved::Starved, succeed_output};
 
 const DEVICES: usize = 3;
 
@@ -29,9 +35,9 @@ fn simulate(lab: &Lab, words: &[&str]) -> Command {
 }
 
 /// Enrolls and starts the devices. `simulate` ends when the coordinator does not answer.
-fn enroll(lab: &Lab) -> Process {
+fn enroll(lab: &Lab, devices: usize) -> Process {
     let _ = lab.page_url();
-    let count = DEVICES.to_string();
+    let count = devices.to_string();
     let tokens = succeed_output(
         lab.regatta()
             .args(["device", "add", "boat-sim", "--count", &count]),
@@ -60,7 +66,7 @@ fn a_fleet_that_is_too_large_keeps_its_connections_and_says_what_to_do() {
     let settings = fs::read_to_string(&config).expect("regatta.toml");
     fs::write(&config, format!("max_devices = {}\n{settings}", DEVICES - 1)).expect("regatta.toml");
     lab.start_coordinator();
-    let _fleet = enroll(&lab);
+    let _fleet = enroll(&lab, DEVICES);
     eventually("as many devices as may connect", 60, || {
         online(&lab).len() == DEVICES - 1
     });
@@ -90,7 +96,7 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(text.contains("3 of 3 devices are not enrolled"), "{text}");
 
-    let mut fleet = enroll(&lab);
+    let mut fleet = enroll(&lab, DEVICES);
     let online = || online(&lab).len();
     eventually("the simulated devices", 60, || online() == DEVICES);
 
@@ -141,4 +147,43 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
     // Only the last wills of their connections report it.
     fleet.kill();
     eventually("the killed devices to be offline", 30, || online() == 0);
+}
+
+/// Returns the number of hellos of each device, which grows with each of its connections.
+fn hellos(lab: &Lab) -> BTreeMap<String, i64> {
+    let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
+    store.busy_timeout(Duration::from_secs(30)).expect("a limit");
+    let mut rows = store.prepare("SELECT id, hellos FROM devices").expect("devices");
+    let rows = rows.query_map([], |row| Ok((row.get("id")?, row.get("hellos")?)));
+    rows.expect("devices").map(|row| row.expect("a device")).collect()
+}
+
+/// The coordinator is killed and started again while other programs need the processor. `REGATTA_RECONNECTING=DEVICES,PERCENT` for the long
+/// form; `coordinator/lab-net/tests/reconnect_storm.rs` shows what keeps it from collapsing.
+#[test]
+fn fleet_reconnects_to_a_coordinator_that_is_short_of_processor_time() {
+    let form = std::env::var("REGATTA_RECONNECTING").unwrap_or_else(|_| "20,10".to_owned());
+    let (devices, percent) = form.split_once(',').expect("DEVICES,PERCENT");
+    let devices: usize = devices.parse().expect("a number of devices");
+    let percent = percent.parse().expect("a percentage");
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.coordinator_prefix = ["taskset", "--cpu-list", "0"].map(str::to_owned).to_vec();
+    lab.start_coordinator();
+    let _fleet = enroll(&lab, devices);
+    eventually("the simulated devices", 120, || online(&lab).len() == devices);
+    lab.coordinator.as_mut().expect("it runs").kill();
+    let before = hellos(&lab);
+    lab.start_coordinator();
+    let process = lab.coordinator.as_ref().expect("it runs").id();
+    let starved = Starved::new(process, percent);
+    let begun = Instant::now();
+    eventually("the devices to be back", 240, || {
+        std::thread::sleep(Duration::from_millis(200));
+        let is_back = |(id, count): &(&String, &i64)| before.get(*id).is_some_and(|before| *count > before);
+        hellos(&lab).iter().filter(is_back).count() == devices
+    });
+    println!("{devices} devices at {percent} %: {:?}", begun.elapsed());
+    drop(starved);
 }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::{
     pieces::Pieces,
     run_page::RunCharts,
-    view::{Reader, View},
+    view::{MAX_VIEWS, Reader, View},
     work_queues::WorkQueues,
 };
 use regatta_lab_store::{self as store, StoreError};
@@ -25,8 +25,6 @@ const PACE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// The ratio of the pause after a rendering of all views to its processor time. Pages then take about a twentieth of a core.
 const PAUSE_PER_RENDERING: u32 = 20;
-/// The largest number of different views that are watched at once.
-const MAX_VIEWS: usize = 64;
 
 /// The renderings of all open pages.
 pub(super) struct Hub {
@@ -37,8 +35,8 @@ pub(super) struct Hub {
 
 /// A rendering of all watched views.
 struct Refreshed {
-    /// The version of the store before it.
-    version: i64,
+    /// The version of the store before it. `None` when a view failed, so that all are rendered again soon.
+    version: Option<i64>,
     /// Its processor time.
     cost: Duration,
 }
@@ -114,7 +112,7 @@ impl Hub {
             let refreshed = tokio::task::spawn_blocking(move || hub.refresh(version, is_due)).await;
             match refreshed {
                 Ok(Ok(Some(refreshed))) => {
-                    (version, rendered) = (Some(refreshed.version), Instant::now());
+                    (version, rendered) = (refreshed.version, Instant::now());
                     rest = rest_after(refreshed.cost);
                 }
                 Ok(Ok(None)) => {}
@@ -126,7 +124,7 @@ impl Hub {
         }
     }
 
-    /// Renders every watched view if the store has changed since `seen`, or `is_due`.
+    /// Renders every watched view if the store has changed since `seen`, or `is_due`. A view that fails keeps no other from its changes.
     fn refresh(&self, seen: Option<i64>, is_due: bool) -> anyhow::Result<Option<Refreshed>> {
         let begun = thread_time();
         let version = self.read(|reader| reader.version())?;
@@ -134,25 +132,38 @@ impl Hub {
             return Ok(None);
         }
         let views: Vec<View> = lock(&self.watched).keys().cloned().collect();
-        for view in views {
-            if let View::Run(run) = view {
-                self.read_charts(run)?;
-            }
-            let now = Arc::new(self.read(|reader| reader.render(&view))?);
-            if let Some(sender) = lock(&self.watched).get(&view) {
-                sender.send_if_modified(|before| {
-                    let is_changed = **before != *now;
-                    if is_changed {
-                        *before = now;
-                    }
-                    is_changed
-                });
+        let mut failed = 0;
+        for view in &views {
+            if let Err(error) = self.refresh_view(view) {
+                // One reason suffices: all views read the same store.
+                if failed == 0 {
+                    tracing::warn!("a view of the live page is not updated: {error:#}");
+                }
+                failed += 1;
             }
         }
         Ok(Some(Refreshed {
-            version,
+            version: (failed == 0).then_some(version),
             cost: thread_time().saturating_sub(begun),
         }))
+    }
+
+    /// Renders a watched view, and passes changes on.
+    fn refresh_view(&self, view: &View) -> anyhow::Result<()> {
+        if let View::Run(run) = view {
+            self.read_charts(*run)?;
+        }
+        let now = Arc::new(self.read(|reader| reader.render(view))?);
+        if let Some(sender) = lock(&self.watched).get(view) {
+            sender.send_if_modified(|before| {
+                let is_changed = **before != *now;
+                if is_changed {
+                    *before = now;
+                }
+                is_changed
+            });
+        }
+        Ok(())
     }
 
     fn is_watched(&self) -> bool {

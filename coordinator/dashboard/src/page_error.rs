@@ -107,6 +107,15 @@ impl PageError {
         }
     }
 
+    /// Creates the error of a visitor whose token cannot be compared with the store's.
+    pub(super) fn unreadable_tokens() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: "the tokens of this page cannot be read, so that it admits nobody".to_owned(),
+            hint: "Try again in some seconds; the log of `regatta serve` has the cause.",
+        }
+    }
+
     /// Creates the error of a defect of the program.
     pub(super) fn internal() -> Self {
         Self {

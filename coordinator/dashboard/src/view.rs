@@ -24,8 +24,8 @@ use regatta_lab_store::{self as store, RunRow, Store, workspace::Workspace};
 
 /// The greatest age of a reading of the store.
 const FRESH: Duration = Duration::from_millis(900);
-/// The number of runs whose plots are kept.
-const MAX_CHARTS: usize = 16;
+/// The largest number of different views that are watched at once, and of runs whose plots are kept: every watched run has its plots.
+pub(super) const MAX_VIEWS: usize = 64;
 
 /// The content of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -137,8 +137,40 @@ impl Reader {
     pub(super) fn keep_charts(&mut self, run: RunId, charts: RunCharts) -> Arc<RunCharts> {
         let charts = Arc::new(charts);
         self.charts.retain(|(known, _)| *known != run);
-        self.charts.truncate(MAX_CHARTS - 1);
+        self.charts.truncate(MAX_VIEWS - 1);
         self.charts.push_front((run, Arc::clone(&charts)));
         charts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regatta_lab_store::examples::example_draft;
+
+    /// Otherwise the open pages of ended runs read their logs again at every change of the store.
+    #[test]
+    fn plots_of_every_watched_run_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = Workspace::create(directory.path(), "schema = 1\n").unwrap();
+        let store = Store::open(&workspace.database()).unwrap();
+        let device: DeviceId = "ab".repeat(16).parse().unwrap();
+        let runs: Vec<RunId> = (0..MAX_VIEWS)
+            .map(|_| {
+                let draft = example_draft(device.clone());
+                store.runs().add(&draft).unwrap();
+                draft.spec.run
+            })
+            .collect();
+        let mut reader = Reader::new(store, workspace.clone());
+        for run in &runs {
+            let row = reader.store().runs().get(*run).unwrap().unwrap();
+            reader.keep_charts(*run, RunCharts::read(&row, &workspace));
+        }
+        let is_kept = |run: &&RunId| reader.charts.iter().any(|(kept, _)| kept == *run);
+        assert_eq!(runs.iter().filter(is_kept).count(), MAX_VIEWS);
+        let row = reader.store().runs().get(runs[0]).unwrap().unwrap();
+        reader.keep_charts(RunId::now(), RunCharts::read(&row, &workspace));
+        assert_eq!(reader.charts.len(), MAX_VIEWS);
     }
 }

@@ -7,8 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The maximum number of buckets. Beyond it full buckets are dropped, and all of them if that is not enough.
+/// The maximum number of buckets. Beyond it full buckets are dropped, and the fullest ones if that is not enough.
 const KEYS: usize = 4096;
+/// The number of fullest buckets that are dropped at once, so that each newcomer does not search all of them.
+const DROPPED: usize = KEYS / 8;
 
 /// A rate limit.
 #[derive(Debug, Clone, Copy)]
@@ -79,11 +81,7 @@ impl<K: Eq + Hash> TokenBuckets<K> {
     fn change<R>(&self, key: K, now: Instant, change: impl FnOnce(&mut f64) -> R) -> R {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= KEYS && !buckets.contains_key(&key) {
-            let rate = self.rate;
-            buckets.retain(|_, bucket| bucket.refilled(rate, now) < f64::from(rate.burst));
-            if buckets.len() >= KEYS {
-                buckets.clear();
-            }
+            self.drop_least_limited(&mut buckets, now);
         }
         let bucket = buckets.entry(key).or_insert(Bucket {
             level: f64::from(self.rate.burst),
@@ -92,6 +90,26 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         bucket.level = bucket.refilled(self.rate, now);
         bucket.updated = now;
         change(&mut bucket.level)
+    }
+
+    /// Drops buckets that limit nobody, or those that limit least. A flood of new keys thus leaves the empty buckets of others as they are.
+    fn drop_least_limited(&self, buckets: &mut HashMap<K, Bucket>, now: Instant) {
+        let rate = self.rate;
+        buckets.retain(|_, bucket| bucket.refilled(rate, now) < f64::from(rate.burst));
+        if buckets.len() < KEYS {
+            return;
+        }
+        let mut levels: Vec<f64> = buckets
+            .values()
+            .map(|bucket| bucket.refilled(rate, now))
+            .collect();
+        let (_, lowest_dropped, _) = levels.select_nth_unstable_by(DROPPED - 1, |a, b| b.total_cmp(a));
+        let (lowest_dropped, mut left) = (*lowest_dropped, DROPPED);
+        buckets.retain(|_, bucket| {
+            let is_dropped = left > 0 && bucket.refilled(rate, now) >= lowest_dropped;
+            left -= usize::from(is_dropped);
+            !is_dropped
+        });
     }
 }
 
@@ -148,6 +166,25 @@ mod tests {
         for key in 0..3 * KEYS {
             buckets.try_take(key);
         }
+        assert!(buckets.buckets.lock().unwrap().len() <= KEYS);
+    }
+
+    /// Somebody with many addresses would otherwise get rid of every limit, and of other people's as well.
+    #[test]
+    fn flood_of_new_keys_resets_no_empty_bucket() {
+        let buckets = TokenBuckets::new(Rate {
+            burst: 3,
+            per_second: 0.001,
+        });
+        let limited = 0..100;
+        for key in limited.clone() {
+            while buckets.try_take(key) {}
+        }
+        for key in 0..3 * KEYS {
+            buckets.try_take(limited.end + key);
+        }
+        let reset = limited.filter(|key| buckets.try_take(*key)).count();
+        assert_eq!(reset, 0, "buckets that are full again");
         assert!(buckets.buckets.lock().unwrap().len() <= KEYS);
     }
 }

@@ -23,6 +23,7 @@ use super::{
     device_judgement::judge_unsealed_runs,
     estimate::estimate,
     limits::RunLimits,
+    retry_schedule::RetrySchedule,
     spec_file::{read_spec, write_specs},
 };
 use regatta_lab_net::{keys::Keys, link::Publisher};
@@ -116,6 +117,7 @@ pub fn start(
         silences: BTreeMap::new(),
         complained: BTreeSet::new(),
         limits: RunLimits::default(),
+        examinations: RetrySchedule::with_first_pause(REPEAT_AFTER),
     };
     thread::Builder::new()
         .name("dispatch".to_owned())
@@ -137,6 +139,8 @@ struct Dispatcher {
     complained: BTreeSet<RunId>,
     /// The time of runs with a limit.
     limits: RunLimits,
+    /// The repetitions of requests to examine devices, by request and the device's number of hellos.
+    examinations: RetrySchedule<(RunId, u64)>,
 }
 
 impl Dispatcher {
@@ -210,9 +214,21 @@ impl Dispatcher {
             self.begin(batch)?;
         }
         self.requested.retain(|id, _| requested.contains(id));
-        for (id, device) in self.store.examinations().unsent()? {
-            self.send(&device, id, &Command::Examine)?;
-            self.store.examinations().mark_sent(id)?;
+        self.request_examinations()
+    }
+
+    /// Sends requests to examine devices, again after each new connection and ever more rarely while there is no answer: a command may be
+    /// lost here, in the broker, and on the way. Sends `Forget` for each refusal.
+    fn request_examinations(&mut self) -> anyhow::Result<()> {
+        let open = self.store.examinations().unanswered()?;
+        self.examinations
+            .retain(|(id, hellos)| open.iter().any(|open| open.id == *id && open.hellos == *hellos));
+        for request in &open {
+            let key = (request.id, request.hellos);
+            if self.examinations.is_due(&key, Instant::now()) {
+                self.send(&request.device, request.id, &Command::Examine)?;
+                self.examinations.failed(key, Instant::now());
+            }
         }
         for (id, device) in self.store.examinations().unacknowledged_refusals()? {
             self.send(&device, id, &Command::Forget)?;

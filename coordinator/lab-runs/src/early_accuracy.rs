@@ -116,11 +116,9 @@ impl EarlyAccuracy {
             return Ok(false);
         };
         self.judged.insert(run.run);
-        if !mark.begin(run.run) {
+        let Some(value) = mark.judge(run.run, || value_of(&answers, spec, &workspace.scratch())) else {
             return Ok(false);
-        }
-        let value = value_of(&answers, spec, &workspace.scratch());
-        mark.end();
+        };
         let target = spec.benchmark.accuracy.target();
         match value {
             Ok(value) if value < HOPELESS_PART * target => {

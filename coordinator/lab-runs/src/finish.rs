@@ -1,5 +1,5 @@
 //! Finishes runs: compares files with the evidence, and judges accuracy and audits. `record_writer` writes `record.json` and the store. The
-//! store says which runs are due, so a killed coordinator repeats the work.
+//! store says which runs are due, so a killed coordinator repeats the work. Large runs have a thread of their own.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,8 @@ use super::{
     accuracy, audit,
     early_accuracy::EarlyAccuracy,
     evidence::{self, Proven},
-    judging_mark::JudgingMark,
+    judging_lane::JudgingLane,
+    judging_mark::{JudgingMark, JudgingMarks},
     logged::{Logged, in_words, open_log, outcome},
     missing::Missing,
     record_writer::{PendingRecord, write_records},
@@ -41,23 +42,32 @@ const MAX_CONTRADICTIONS: u32 = 3;
 /// The longest time for which a judged run waits for others.
 const BATCH_TIME: Duration = Duration::from_millis(250);
 
-/// Starts the finisher. It ends when the notifier is closed.
+/// Starts the finishers of small and of large runs. They end when the notifier is closed.
 ///
 /// # Errors
-/// Returns an error when the store cannot be opened or the thread cannot start.
-pub fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<JoinHandle<()>> {
-    let finisher = Finisher {
-        workspace: workspace.clone(),
-        mark: JudgingMark::new(workspace.judging()),
-        store: Store::open(&workspace.database())?,
-        retries: RetrySchedule::default(),
-        contradictions: BTreeMap::new(),
-        early_accuracy: EarlyAccuracy::default(),
+/// Returns an error when the store cannot be opened or a thread cannot start.
+pub fn start(workspace: &Workspace, notifier: &ChangeNotifier) -> anyhow::Result<[JoinHandle<()>; 2]> {
+    let marks = JudgingMarks::new(&workspace.judging());
+    let start = |lane: JudgingLane, mark: JudgingMark| {
+        let finisher = Finisher {
+            lane,
+            workspace: workspace.clone(),
+            mark,
+            store: Store::open(&workspace.database())?,
+            retries: RetrySchedule::default(),
+            contradictions: BTreeMap::new(),
+            early_accuracy: EarlyAccuracy::default(),
+        };
+        let notifier = notifier.clone();
+        thread::Builder::new()
+            .name(lane.thread_name().to_owned())
+            .spawn(move || finisher.run(&notifier))
+            .context("cannot start a finisher's thread")
     };
-    thread::Builder::new()
-        .name("finish".to_owned())
-        .spawn(move || finisher.run(&notifier))
-        .context("cannot start the finisher's thread")
+    Ok([
+        start(JudgingLane::Small, marks.small)?,
+        start(JudgingLane::Large, marks.large)?,
+    ])
 }
 
 /// Returns whether a run was given up for this reason because its judging ended the process.
@@ -90,6 +100,8 @@ fn unjudged_record(run: &RunRow, device: Option<DeviceRow>) -> Record {
 }
 
 struct Finisher {
+    /// The runs that it takes.
+    lane: JudgingLane,
     workspace: Workspace,
     store: Store,
     mark: JudgingMark,
@@ -109,15 +121,21 @@ impl Finisher {
             if self.workspace.expect_in_place().is_err() {
                 continue;
             }
-            match self.early_accuracy.look(&self.workspace, &self.store, &self.mark) {
-                Ok(true) => notifier.notify(),
-                Ok(false) => {}
-                Err(error) => tracing::error!("early accuracy: {error:#}"),
+            if self.lane == JudgingLane::Small {
+                self.look_at_early_accuracy(notifier);
             }
-            match self.store.runs().recordable() {
+            match self.lane.runs_to_record(&self.store) {
                 Ok(runs) => self.finish_due(&runs, notifier),
                 Err(error) => tracing::error!("{:#}", anyhow::Error::from(error)),
             }
+        }
+    }
+
+    fn look_at_early_accuracy(&mut self, notifier: &ChangeNotifier) {
+        match self.early_accuracy.look(&self.workspace, &self.store, &self.mark) {
+            Ok(true) => notifier.notify(),
+            Ok(false) => {}
+            Err(error) => tracing::error!("early accuracy: {error:#}"),
         }
     }
 
@@ -177,14 +195,13 @@ impl Finisher {
         if let Some(reason) = run.abandoned.as_deref().filter(|why| is_set_aside(why)) {
             return self.record_without_judging(run, reason).map(Some);
         }
-        if self.mark.begin(run.id) {
-            let judged = self.judge(run);
-            self.mark.end();
+        let mark = self.mark.clone();
+        if let Some(judged) = mark.judge(run.id, || self.judge(run)) {
             return judged;
         }
         tracing::error!(run = %run.id, "{}: its files are kept", end_reason::JUDGING_ENDED);
         self.store.runs().give_up(run.id, end_reason::JUDGING_ENDED)?;
-        self.mark.end();
+        mark.end();
         Ok(None)
     }
 

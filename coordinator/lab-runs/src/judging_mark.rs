@@ -1,7 +1,11 @@
-//! Notes on disk which run is being judged. A run whose judging ended the process twice is not judged a third time, because every start
-//! would end in the same way. The note has no part in judging, and works for every parser.
+//! Notes on disk which runs are being judged. A run whose judging ended the process twice is not judged a third time, because every start
+//! would end in the same way. The notes have no part in judging, and work for every parser.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use regatta_fsutil::regular_file;
 use regatta_types::RunId;
@@ -11,24 +15,70 @@ const MAX_ENDS: u32 = 2;
 /// The maximum size of the note in bytes.
 const MAX_NOTE: u64 = 256;
 
-/// The note of the run that is being judged. One run is judged at a time.
+/// The notes of the threads that judge.
 #[derive(Debug, Clone)]
-pub struct JudgingMark {
+pub struct JudgingMarks {
+    /// The note about small runs.
+    pub(super) small: JudgingMark,
+    /// The note about large runs.
+    pub(super) large: JudgingMark,
+}
+
+impl JudgingMarks {
+    /// Creates the marks at a path and beside it. Nothing is written yet.
+    pub fn new(path: &Path) -> Self {
+        let turns = Arc::default();
+        Self {
+            small: JudgingMark::new(path.to_owned(), Arc::clone(&turns)),
+            large: JudgingMark::new(path.with_extension("large"), turns),
+        }
+    }
+
+    /// Notes that all judging has ended, or that the process ends for another reason.
+    pub fn end(&self) {
+        self.small.end();
+        self.large.end();
+    }
+}
+
+/// The note of the run that a thread judges. It judges one run at a time.
+#[derive(Debug, Clone)]
+pub(super) struct JudgingMark {
     path: PathBuf,
+    /// Shared by the threads. Whoever judges a run that may have ended the process has it alone.
+    turns: Arc<RwLock<()>>,
 }
 
 impl JudgingMark {
-    /// Creates the mark at a path. Nothing is written yet.
-    pub const fn new(path: PathBuf) -> Self {
-        Self { path }
+    const fn new(path: PathBuf, turns: Arc<RwLock<()>>) -> Self {
+        Self { path, turns }
+    }
+
+    /// Judges a run by `work` with a note about it. Returns `None` without work when its judging has ended the process too often.
+    ///
+    /// A run that was being judged when the process ended is judged alone. Otherwise a run that has no part in it would be noted twice, too.
+    pub(super) fn judge<T>(&self, run: RunId, work: impl FnOnce() -> T) -> Option<T> {
+        let (_alone, _beside) = match self.ends_of(run) {
+            0 => (
+                None,
+                Some(self.turns.read().unwrap_or_else(PoisonError::into_inner)),
+            ),
+            _ => (
+                Some(self.turns.write().unwrap_or_else(PoisonError::into_inner)),
+                None,
+            ),
+        };
+        if !self.begin(run) {
+            return None;
+        }
+        let result = work();
+        self.end();
+        Some(result)
     }
 
     /// Notes that judging of a run begins. Returns `false` when it has ended the process too often.
-    pub(super) fn begin(&self, run: RunId) -> bool {
-        let ends = match self.read() {
-            Some((noted, begun)) if noted == run => begun,
-            _ => 0,
-        };
+    fn begin(&self, run: RunId) -> bool {
+        let ends = self.ends_of(run);
         if ends >= MAX_ENDS {
             return false;
         }
@@ -40,9 +90,17 @@ impl JudgingMark {
     }
 
     /// Notes that judging has ended, or that the process ends for another reason.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         // A missing note is what is wanted.
         let _ = fs::remove_file(&self.path);
+    }
+
+    /// Returns how often the judging of a run has begun without an end.
+    fn ends_of(&self, run: RunId) -> u32 {
+        match self.read() {
+            Some((noted, begun)) if noted == run => begun,
+            _ => 0,
+        }
     }
 
     /// Returns the noted run, and how often its judging has begun.
@@ -56,20 +114,66 @@ impl JudgingMark {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
     use super::*;
 
     #[test]
     fn only_the_run_whose_judging_ended_the_process_twice_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let mark = JudgingMark::new(directory.path().join("judging"));
+        let mark = JudgingMarks::new(&directory.path().join("judging")).small;
         let (run, other) = (RunId::now(), RunId::now());
         assert!(mark.begin(run));
         assert!(mark.begin(run), "once may be chance");
         assert!(!mark.begin(run));
+        assert_eq!(mark.judge(run, || ()), None);
         assert!(mark.begin(other), "it has never ended the process");
         mark.end();
         assert!(mark.begin(other));
         fs::write(&mark.path, "no note").unwrap();
         assert!(mark.begin(other));
+    }
+
+    #[test]
+    fn run_that_may_have_ended_the_process_is_judged_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("judging");
+        let [innocent, cause] = [RunId::now(), RunId::now()];
+        // The process ended while both were judged.
+        let before = JudgingMarks::new(&path);
+        assert!(before.small.begin(innocent) && before.large.begin(cause));
+
+        let marks = JudgingMarks::new(&path);
+        let (begun, has_begun) = mpsc::channel();
+        let (end, ends) = mpsc::channel();
+        let large = marks.large.clone();
+        let judging = thread::spawn(move || {
+            large.judge(cause, || {
+                begun.send(()).unwrap();
+                ends.recv().unwrap();
+            })
+        });
+        has_begun.recv().unwrap();
+        let small = marks.small.clone();
+        let waiting = thread::spawn(move || small.judge(innocent, || ()));
+        thread::sleep(Duration::from_millis(200));
+        assert!(!waiting.is_finished(), "another run may end the process now");
+        assert_eq!(marks.small.ends_of(innocent), 1);
+        end.send(()).unwrap();
+        assert_eq!(
+            (judging.join().unwrap(), waiting.join().unwrap()),
+            (Some(()), Some(()))
+        );
+        assert_eq!((marks.small.read(), marks.large.read()), (None, None));
+    }
+
+    #[test]
+    fn runs_without_a_note_are_judged_beside_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let marks = JudgingMarks::new(&directory.path().join("judging"));
+        let beside = marks
+            .large
+            .judge(RunId::now(), || marks.small.judge(RunId::now(), || ()));
+        assert_eq!(beside, Some(Some(())));
     }
 }

@@ -1,4 +1,4 @@
-//! The schedule for retrying failed work: after a second, then after twice the last pause, up to a minute. One item's failures do not
+//! The schedule for retrying failed work: after a first pause, then after twice the last pause, up to a minute. One item's failures do not
 //! delay the others. It does no work and sets no timer.
 
 use std::{
@@ -6,12 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The usual first pause.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The next attempt for each failed item.
 #[derive(Debug)]
 pub(super) struct RetrySchedule<K> {
+    first_pause: Duration,
     failed: BTreeMap<K, NextAttempt>,
 }
 
@@ -23,7 +25,15 @@ struct NextAttempt {
 
 impl<K> Default for RetrySchedule<K> {
     fn default() -> Self {
+        Self::with_first_pause(FIRST_PAUSE)
+    }
+}
+
+impl<K> RetrySchedule<K> {
+    /// Creates a schedule without failures.
+    pub(super) const fn with_first_pause(first_pause: Duration) -> Self {
         Self {
+            first_pause,
             failed: BTreeMap::new(),
         }
     }
@@ -39,7 +49,7 @@ impl<K: Ord> RetrySchedule<K> {
     pub(super) fn failed(&mut self, item: K, now: Instant) -> Duration {
         let pause = match self.failed.get(&item) {
             Some(last) => last.pause.saturating_mul(2).min(MAX_PAUSE),
-            None => FIRST_PAUSE,
+            None => self.first_pause,
         };
         let at = now + pause;
         self.failed.insert(item, NextAttempt { at, pause });

@@ -1,5 +1,5 @@
-//! Requests that a device examine itself, and the answers. One process makes a request, and another sends it and stores the answer. Each
-//! new request deletes the requests older than a day.
+//! Requests that a device examine itself, and the answers. One process makes a request, and another sends it until there is an answer, which
+//! it stores. Each new request deletes the requests older than a day.
 
 use regatta_text::escape_lines;
 use regatta_types::{DeviceId, RunId};
@@ -12,6 +12,17 @@ use super::{Result, Store, now, values};
 const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 /// The maximum length of each text of an answer, in characters.
 const MAX: usize = 100_000;
+
+/// A request that its device has not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenExamination {
+    /// The request's id.
+    pub id: RunId,
+    /// The device.
+    pub device: DeviceId,
+    /// The number of hellos of the device, which grows with each of its connections.
+    pub hellos: u64,
+}
 
 /// A device's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,42 +65,40 @@ impl Examinations<'_> {
         Ok(id)
     }
 
-    /// Returns the requests that are not sent yet.
+    /// Returns the requests without an answer. The device is online and not in a timed window.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn unsent(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.select("SELECT id, device FROM examinations WHERE sent = 0")
+    pub fn unanswered(&self) -> Result<Vec<OpenExamination>> {
+        let mut statement = self.store.connection.prepare_cached(
+            "SELECT examinations.id AS id, device, hellos FROM examinations JOIN devices ON devices.id = device
+             WHERE json IS NULL AND refused IS NULL AND online = 1 AND running IS NULL",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(OpenExamination {
+                id: values::parsed(row, "id")?,
+                device: values::parsed(row, "device")?,
+                hellos: values::unsigned(row, "hellos")?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the refused requests for which `Forget` was not sent to the device.
+    /// Returns the refused requests for which `Forget` was not sent to the device since its last refusal.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn unacknowledged_refusals(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.select("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND acknowledged = 0")
-    }
-
-    fn select(&self, sql: &str) -> Result<Vec<(RunId, DeviceId)>> {
-        let mut statement = self.store.connection.prepare_cached(sql)?;
+        let mut statement = self.store.connection.prepare_cached(
+            "SELECT id, device FROM examinations WHERE refused IS NOT NULL AND acknowledged = 0",
+        )?;
         let rows = statement.query_map([], |row| {
             Ok((values::parsed(row, "id")?, values::parsed(row, "device")?))
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Marks a request as sent.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub fn mark_sent(&self, id: RunId) -> Result<()> {
-        self.store
-            .connection
-            .execute("UPDATE examinations SET sent = 1 WHERE id = ?1", [id.to_string()])?;
-        Ok(())
-    }
-
-    /// Marks that `Forget` was sent for a request that the device refused.
+    /// Marks that `Forget` was sent for a request that the device refused. A device that did not receive it refuses again.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -101,14 +110,14 @@ impl Examinations<'_> {
         Ok(())
     }
 
-    /// Stores an answer. Returns `false` when the device has no such open request.
+    /// Stores the first answer. Returns `false` when the device has no such request.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_report(&self, device: &DeviceId, id: RunId, found: &Examined) -> Result<bool> {
         let first = |text: &str| -> String { text.chars().take(MAX).collect() };
         let changed = self.store.connection.execute(
-            "UPDATE examinations SET json = ?3, text = ?4 WHERE id = ?1 AND device = ?2 AND json IS NULL",
+            "UPDATE examinations SET json = coalesce(json, ?3), text = coalesce(text, ?4) WHERE id = ?1 AND device = ?2",
             params![
                 id.to_string(),
                 device.as_str(),
@@ -125,7 +134,7 @@ impl Examinations<'_> {
     /// Returns an error when the store fails.
     pub fn record_refusal(&self, device: &DeviceId, id: RunId, reason: &str) -> Result<bool> {
         let changed = self.store.connection.execute(
-            "UPDATE examinations SET refused = ?3 WHERE id = ?1 AND device = ?2 AND json IS NULL",
+            "UPDATE examinations SET refused = ?3, acknowledged = 0 WHERE id = ?1 AND device = ?2 AND json IS NULL",
             params![id.to_string(), device.as_str(), reason],
         )?;
         Ok(changed > 0)

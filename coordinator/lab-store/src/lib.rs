@@ -75,7 +75,7 @@ pub use device_checks::{DeviceCheck, DeviceChecks};
 pub use devices::{DeviceActivity, DeviceRow, Devices};
 pub use enrollment_tokens::EnrollmentTokens;
 pub use error::{Result, StoreError};
-pub use examinations::{Examination, Examinations};
+pub use examinations::{Examination, Examinations, OpenExamination};
 pub use health::{DeviceHealth, Health, HealthChange, HealthLogEntry, HealthRow};
 pub use heard_sessions::{HeardSession, HeardSessions, MAX_HEARD_SESSIONS};
 pub use labels::{DeviceLabel, DeviceLabels};

@@ -102,7 +102,6 @@ CREATE TABLE examinations (
     id            TEXT PRIMARY KEY,  -- of the question
     device        TEXT NOT NULL,
     requested_at  TEXT NOT NULL,
-    sent          INTEGER NOT NULL DEFAULT 0,
     json          TEXT,  -- what the device found, for programs
     text          TEXT,  -- and for people
     refused       TEXT,  -- why it did not look

@@ -52,7 +52,7 @@ pub(crate) struct Daemon {
     page: Option<PageServer>,
     link: Link,
     notifier: ChangeNotifier,
-    judging: runs::JudgingMark,
+    judging: runs::JudgingMarks,
     threads: Vec<JoinHandle<()>>,
     _lock: Lock,
 }
@@ -99,7 +99,7 @@ impl Daemon {
         tokio::spawn(follow_broker(workspace.database(), link.connected()));
         let notifier = ChangeNotifier::new();
         let admission = &security.admission;
-        let threads = vec![
+        let mut threads = vec![
             ingest::start(
                 workspace,
                 inbound,
@@ -109,10 +109,10 @@ impl Daemon {
                 budget.open_streams,
             )?,
             runs::start_dispatch(workspace, security.keys, link.outbox(), notifier.clone())?,
-            runs::start_finish(workspace, notifier.clone())?,
             campaigns::start_scheduler(workspace, notifier.clone())?,
             fleet::follow(store, Arc::clone(admission), notifier.clone())?,
         ];
+        threads.extend(runs::start_finish(workspace, &notifier)?);
         Ok(Self {
             workspace: workspace.clone(),
             address,
@@ -122,7 +122,7 @@ impl Daemon {
             page,
             link,
             notifier,
-            judging: runs::JudgingMark::new(workspace.judging()),
+            judging: runs::JudgingMarks::new(&workspace.judging()),
             threads,
             _lock: lock,
         })

@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr, TcpStream},
     path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustls::{
@@ -178,6 +178,30 @@ impl PageClient {
         assert_eq!(page.status, 200);
         let form_token = page.body.split("name=\"csrf\" value=\"").nth(1).unwrap();
         (cookie, form_token.split('"').next().unwrap().to_owned())
+    }
+}
+
+/// Reads until a text arrives. Returns whether it did within a minute and before the connection ended.
+pub fn receives(live: &mut Box<dyn Channel>, text: &str) -> bool {
+    let begun = Instant::now();
+    let mut received = Vec::new();
+    let mut part = [0; 4_096];
+    loop {
+        let read = match live.read(&mut part) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+            read => read.unwrap(),
+        };
+        if read == 0 {
+            return false;
+        }
+        received.extend(&part[..read]);
+        if String::from_utf8_lossy(&received).contains(text) {
+            return true;
+        }
+        // A live view also gets comments.
+        if begun.elapsed() > Duration::from_secs(60) {
+            return false;
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub(super) fn wrong_token(refusal: TokenRefusal) -> PageError {
             StatusCode::TOO_MANY_REQUESTS,
             "too many wrong tokens were sent from this address",
         ),
+        TokenRefusal::Unreadable => return PageError::unreadable_tokens(),
         TokenRefusal::Internal => return PageError::internal(),
     };
     PageError {

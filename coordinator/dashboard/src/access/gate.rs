@@ -106,6 +106,10 @@ impl Gate {
         }
         let session = cookie::session_id(headers).and_then(|id| self.access.sessions.find(&id));
         let visitor = session.map_or(Visitor::Unknown, Visitor::User);
+        if matches!(visitor, Visitor::User(_)) {
+            // Without them, the session is refused where it is needed.
+            let _ = self.access.has_current_tokens().await;
+        }
         Ok(match self.access.admits(&visitor) {
             true => visitor,
             false => Visitor::Unknown,
@@ -118,7 +122,7 @@ impl Gate {
         let route_use = self.table.find(request.method(), path);
         let is_public = route_use == Some(RouteUse::Everybody);
         if !is_public && !self.access.admits(&visitor) {
-            return Err(Denial::Login);
+            return Err(self.login_or_unreadable());
         }
         if request.method() == Method::POST
             && let Some(route_use) = route_use
@@ -132,7 +136,7 @@ impl Gate {
             let form = Form::read(&parts.headers, body).await.map_err(Denial::Refused)?;
             // The form may have arrived slowly, and the right may have ended meanwhile.
             if !is_public && !self.access.admits(&visitor) {
-                return Err(Denial::Login);
+                return Err(self.login_or_unreadable());
             }
             match route_use {
                 RouteUse::Everybody => {}
@@ -149,6 +153,14 @@ impl Gate {
         extensions.insert(visitor.clone());
         extensions.insert(Arc::clone(&self.access));
         Ok((visitor, request))
+    }
+
+    /// Returns the denial of a visitor who is not admitted: a login helps, unless no token can be verified.
+    fn login_or_unreadable(&self) -> Denial {
+        match self.access.are_tokens_current() {
+            true => Denial::Login,
+            false => Denial::Token(TokenRefusal::Unreadable),
+        }
     }
 
     /// Returns the operator who sends a form.
@@ -193,7 +205,7 @@ impl Gate {
             return Ok(response);
         }
         if !self.access.admits(&visitor) && !is_account(path) {
-            return Err(Denial::Login);
+            return Err(self.login_or_unreadable());
         }
         let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
             let value = value.as_bytes();

@@ -79,7 +79,9 @@ pub(crate) async fn log_in(
     let target = form.field("next");
     let token = match access.verify(form.field("token"), from).await {
         Ok(token) => token,
-        Err(refusal @ TokenRefusal::Internal) => return Err(wrong_token(refusal)),
+        Err(refusal @ (TokenRefusal::Unreadable | TokenRefusal::Internal)) => {
+            return Err(wrong_token(refusal));
+        }
         Err(refusal) => {
             let wrong = wrong_token(refusal);
             return Ok(wrong.shown_as(login_page(target, Some(&wrong))));

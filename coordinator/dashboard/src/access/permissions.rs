@@ -19,7 +19,8 @@ use super::{
 use regatta_lab_net::fair_slots::{Eviction, FairSlots, Slot};
 use regatta_lab_store::{PageToken, Store};
 
-/// The interval at which the end of a right to read is checked where nothing else shows it.
+/// The interval at which the end of a right to read is checked: nothing else shows that a program's token has expired, or that the tokens
+/// cannot be read any more.
 const CHECK: Duration = Duration::from_millis(500);
 /// The largest number of live views of readers with tokens. It is less than the number of connections, and less than the hub's views.
 const MAX_LIVE_VIEWS: usize = 48;
@@ -50,7 +51,9 @@ pub(super) enum TokenRefusal {
     Unknown,
     /// The address sent too many wrong tokens.
     TooManyAttempts,
-    /// The store failed.
+    /// The tokens cannot be read, so that a revocation would not be seen.
+    Unreadable,
+    /// The page has a defect.
     Internal,
 }
 
@@ -82,6 +85,9 @@ impl Access {
 
     /// Returns the valid token that a text is. A wrong one counts against its address.
     pub(super) async fn verify(&self, text: &str, from: Peer) -> Result<PageToken, TokenRefusal> {
+        if !self.has_current_tokens().await {
+            return Err(TokenRefusal::Unreadable);
+        }
         let secret = Secret::parse_token(text);
         let known = || secret.as_ref().and_then(|secret| self.tokens.find(secret));
         let mut found = known();
@@ -92,7 +98,7 @@ impl Access {
             // It may be newer than the last look at the store.
             if secret.is_some() && !self.follower.refresh().await {
                 self.guesses.forget_one(from);
-                return Err(TokenRefusal::Internal);
+                return Err(TokenRefusal::Unreadable);
             }
             found = known();
             if found.is_some() {
@@ -105,6 +111,16 @@ impl Access {
             return Err(TokenRefusal::Unknown);
         };
         self.valid(token, from)
+    }
+
+    /// Returns whether the tokens are as the store had them some seconds ago at most.
+    pub(super) fn are_tokens_current(&self) -> bool {
+        self.tokens.is_current()
+    }
+
+    /// Returns the same, and looks at the store if it was not read for a while, as after a pause of the process.
+    pub(super) async fn has_current_tokens(&self) -> bool {
+        self.tokens.is_current() || self.follower.refresh().await
     }
 
     /// Returns a token if it is valid. An ended one is not a guess: it has separate attempts, so that a program that still sends it
@@ -135,7 +151,8 @@ impl Access {
     pub(super) async fn ended(self: Arc<Self>, visitor: Visitor) {
         let mut changes = self.changes.subscribe();
         while self.admits(&visitor) {
-            let end = visitor.ends().unwrap_or_else(|| Instant::now() + CHECK);
+            let check = Instant::now() + CHECK;
+            let end = visitor.ends().map_or(check, |end| end.min(check));
             // The end of the time limit is seen by the condition, and the sender lives as long as this.
             let _ = timeout_at(end, changes.changed()).await;
         }
@@ -146,8 +163,14 @@ impl Access {
         match visitor {
             Visitor::Local => !self.requires_login,
             Visitor::Unknown => false,
-            Visitor::User(session) => self.sessions.has(session) && self.tokens.is_valid(session.token),
-            Visitor::Program(token) => self.tokens.is_valid(token.number) && token.is_valid(Timestamp::now()),
+            Visitor::User(session) => {
+                self.tokens.is_current() && self.sessions.has(session) && self.tokens.is_valid(session.token)
+            }
+            Visitor::Program(token) => {
+                self.tokens.is_current()
+                    && self.tokens.is_valid(token.number)
+                    && token.is_valid(Timestamp::now())
+            }
         }
     }
 }

@@ -8,19 +8,22 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 
 use super::token_list::TokenList;
 use regatta_lab_store::{self as store, Store};
+use regatta_text::ErrorChain;
 
 /// The interval at which new and revoked tokens are read from the store.
 const REFRESH: Duration = Duration::from_millis(250);
 /// The longest wait to store a use. It delays the next look at the store.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// The longest wait for a look that was requested. The thread may be waiting for a disk that does not answer.
+const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// The largest number of requests that wait. All waiting ones are answered by one look.
 const MAX_REQUESTS: usize = 256;
 
@@ -67,7 +70,7 @@ impl TokenFollower {
     pub(super) async fn refresh(&self) -> bool {
         let (answer, answered) = oneshot::channel();
         let is_sent = self.requests.try_send(FollowerRequest::Refresh(answer)).is_ok();
-        is_sent && answered.await.unwrap_or(false)
+        is_sent && matches!(timeout(LOOK_PATIENCE, answered).await, Ok(Ok(true)))
     }
 
     /// Stores the use of a token, once an hour.
@@ -116,9 +119,15 @@ impl Follower {
                 Ok(true) => changed(),
                 Ok(false) => {}
                 Err(error) if was_readable => {
-                    tracing::error!("cannot read the tokens of the live page: {error}");
+                    let error = ErrorChain(error);
+                    tracing::error!(
+                        "cannot read the tokens of the live page, which soon admits nobody: {error}"
+                    );
                 }
                 Err(_) => {}
+            }
+            if looked.is_ok() && !was_readable {
+                tracing::info!("the tokens of the live page can be read again");
             }
             was_readable = looked.is_ok();
             for request in waiting {
@@ -135,12 +144,14 @@ impl Follower {
 
     /// Reads the tokens again if the store has changed. Returns whether they have changed.
     fn look(&mut self) -> store::Result<bool> {
+        let begun = Instant::now();
         let version = self.store.data_version()?;
-        if self.seen == Some(version) {
-            return Ok(false);
-        }
-        let is_changed = self.tokens.replace(self.store.page_tokens().all()?);
+        let is_changed = match self.seen == Some(version) {
+            true => false,
+            false => self.tokens.replace(self.store.page_tokens().all()?),
+        };
         self.seen = Some(version);
+        self.tokens.confirm(begun);
         Ok(is_changed)
     }
 

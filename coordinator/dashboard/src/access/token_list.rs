@@ -1,6 +1,10 @@
-//! A copy of the tokens in memory, so that a check costs no query. The store is authoritative, and [`super::token_follower`] follows it.
+//! A copy of the tokens in memory, so that a check costs no query. The store is authoritative, and [`super::token_follower`] follows it. A copy
+//! that was not compared with the store for a while admits nobody: a token may have been revoked since.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::{Duration, Instant},
+};
 
 use jiff::Timestamp;
 use subtle::ConstantTimeEq as _;
@@ -8,21 +12,42 @@ use subtle::ConstantTimeEq as _;
 use super::secret::Secret;
 use regatta_lab_store::PageToken;
 
+/// The greatest age of the copy. The store is read several times a second, so that a command that locks it for a moment keeps nobody out.
+const MAX_AGE: Duration = Duration::from_secs(5);
+
 /// The tokens, valid or not.
-pub(super) struct TokenList(RwLock<Arc<[PageToken]>>);
+pub(super) struct TokenList {
+    tokens: RwLock<Arc<[PageToken]>>,
+    /// The time at which the store had these tokens.
+    confirmed: Mutex<Instant>,
+}
 
 impl TokenList {
-    /// Creates a list of these tokens.
+    /// Creates a list of the tokens that the store has now.
     pub(super) fn new(tokens: Vec<PageToken>) -> Self {
-        Self(RwLock::new(tokens.into()))
+        Self {
+            tokens: RwLock::new(tokens.into()),
+            confirmed: Mutex::new(Instant::now()),
+        }
     }
 
     /// Replaces the tokens. Returns whether they have changed.
     pub(super) fn replace(&self, tokens: Vec<PageToken>) -> bool {
-        let mut present = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let is_changed = **present != *tokens;
         *present = tokens.into();
         is_changed
+    }
+
+    /// Notes that the store had these tokens at a time.
+    pub(super) fn confirm(&self, time: Instant) {
+        *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = time;
+    }
+
+    /// Returns whether the store was read so recently that the tokens may be relied on.
+    pub(super) fn is_current(&self) -> bool {
+        let confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        confirmed.elapsed() < MAX_AGE
     }
 
     /// Returns the token of a secret, valid or not. The time that it takes depends on the number of tokens only.
@@ -47,6 +72,6 @@ impl TokenList {
     }
 
     fn tokens(&self) -> Arc<[PageToken]> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.tokens.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

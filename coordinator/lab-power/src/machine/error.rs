@@ -1,6 +1,6 @@
 //! A machine of a session that does not answer, or whose Python fails.
 
-use std::io;
+use std::{io, time::Duration};
 
 use regatta_ssh::LinkLost;
 
@@ -26,6 +26,14 @@ pub enum MachineError {
         python: String,
         /// The last line that it printed.
         last_line: String,
+    },
+    /// The program does not end.
+    #[error("{python} has not ended within {} s", .waited.as_secs())]
+    Endless {
+        /// The interpreter.
+        python: String,
+        /// The time that was waited.
+        waited: Duration,
     },
     /// The program's report cannot be parsed.
     #[error("{python} reports no JSON")]

@@ -19,14 +19,14 @@ use super::{error::MachineError, login_shell::LoginShell};
 
 /// The longest wait for an answer. A network may stall for some seconds without losing a session.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The longest time of a program that looks at the machine, which waits for NTP and PTDaemon.
-const RUN_PATIENCE: Duration = Duration::from_secs(90);
+/// The longest time of a program that looks at a machine, which waits for NTP and PTDaemon.
+pub(super) const RUN_PATIENCE: Duration = Duration::from_secs(90);
 /// The most bytes of a session's files; the official programs' logs of a day are smaller. The other machine decides what it sends.
 const MAX_SESSION_BYTES: u64 = 2 << 30;
 /// The most files and directories of a session, which has about 15.
 const MAX_SESSION_ENTRIES: usize = 1000;
 /// The longest error of a program that is passed on, in bytes.
-const MAX_ERROR: usize = 1000;
+pub(super) const MAX_ERROR: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The wait for an answer on a lost connection. It is short, so that closing files and programs takes no time.
 const NO_PATIENCE: Duration = Duration::from_millis(50);

@@ -1,8 +1,11 @@
 # Reads the meter for a few seconds through PTDaemon, as the official server does, and restores its ranges. Reads and prints a line of JSON.
-import json, os, socket, subprocess, sys, tempfile, time
+# It ends PTDaemon also when it is asked to end.
+import json, os, signal, socket, subprocess, sys, tempfile, time
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 request = json.loads(sys.stdin.buffer.readline())
 SECONDS = 4
+PATIENCE = 20
 MARK = "preflight"
 
 
@@ -15,7 +18,7 @@ def connect(process):
         if process.poll() is not None:
             raise Failed("PTDaemon ended with code %d" % process.returncode)
         try:
-            return socket.create_connection(("127.0.0.1", request["port"]), 20)
+            return socket.create_connection(("127.0.0.1", request["port"]), PATIENCE)
         except OSError:
             time.sleep(0.1)
     raise Failed("PTDaemon did not listen within 30 s")
@@ -27,9 +30,12 @@ def read(connection, log):
         def command(text):
             stream.write(text.encode() + b"\r\n")
             stream.flush()
-            reply = stream.readline().decode(errors="replace").strip()
+            try:
+                reply = stream.readline().decode(errors="replace").strip()
+            except socket.timeout:
+                raise Failed("PTDaemon has not answered %s within %d s" % (text, PATIENCE))
             if not reply:
-                raise Failed("PTDaemon does not answer " + text)
+                raise Failed("PTDaemon closed the connection at " + text)
             return reply
 
         if command("Hello") != "Hello, PTDaemon here!":

@@ -2,6 +2,7 @@
 
 mod error;
 mod link;
+mod local_program;
 mod login_shell;
 mod meter_reading;
 mod probe;
@@ -11,11 +12,7 @@ mod remote_program;
 mod remote_system;
 mod watch;
 
-use std::{
-    io::Write as _,
-    process::{Command, Stdio},
-    rc::Rc,
-};
+use std::rc::Rc;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -104,39 +101,8 @@ impl Machine {
         let request = serde_json::to_string(request).map_err(not_json)?;
         let output = match &self.link {
             Some(link) => link.run("probing the machine", python, program, &request)?,
-            None => run_here(python, program, &request)?,
+            None => local_program::run(python, program, &request, link::RUN_PATIENCE)?,
         };
         serde_json::from_str(output.trim()).map_err(not_json)
-    }
-}
-
-/// Runs a Python program of this machine with a line of input.
-fn run_here(python: &str, program: &str, input: &str) -> Result<String, MachineError> {
-    let refused = |source| MachineError::Python {
-        python: python.to_owned(),
-        source,
-    };
-    let mut process = Command::new(python)
-        .args(["-c", program])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(refused)?;
-    if let Some(mut stdin) = process.stdin.take() {
-        // A program that does not read has failed, which its end reports.
-        let _ = writeln!(stdin, "{input}");
-    }
-    let output = process.wait_with_output().map_err(refused)?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => {
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            let last = text.lines().last().unwrap_or_default();
-            Err(MachineError::Failed {
-                python: python.to_owned(),
-                last_line: format!("{last} ({})", output.status),
-            })
-        }
     }
 }

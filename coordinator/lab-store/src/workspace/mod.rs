@@ -4,7 +4,7 @@
 //! regatta.toml            configuration
 //! regatta.db              the store (SQLite)
 //! regatta.lock            held by the daemon that serves the workspace
-//! judging                 the run that is being judged now
+//! judging, judging.large  the runs that are being judged now
 //! upgrade.lock            held by a command that upgrades devices
 //! keys/                   the lab's keys (`keys`), for their owner only
 //! mosquitto/              configuration for a mosquitto, where `regatta init --broker mosquitto` wrote one
@@ -209,7 +209,7 @@ impl Workspace {
         RunDir(self.runs().join(run.to_string()))
     }
 
-    /// Returns the path of the note of the run that is being judged.
+    /// Returns the path of the notes of the runs that are being judged. The one of a large run has the extension `large`.
     pub fn judging(&self) -> PathBuf {
         self.root.join("judging")
     }
