@@ -141,7 +141,7 @@ struct SubmissionRequest<'a> {
 
 impl<'a> SubmissionRequest<'a> {
     fn of(args: &Args, lab: &Lab<'a>) -> Result<Self, Failure> {
-        let input = args.settings.input(args.engine.unwrap_or(EngineKind::Tensorrt))?;
+        let input = args.settings.input(args.engine)?;
         let round = lab
             .catalogue
             .round(input.round.as_deref())
