@@ -93,7 +93,7 @@ impl Forger {
     }
 
     /// Waits until the coordinator has processed all earlier messages of this client.
-    fn is_heard(&self, coordinator: &Coordinator) {
+    fn wait_until_heard(&self, coordinator: &Coordinator) {
         self.client.say_hello(Vec::new());
         eventually("the forger's own hello", 30, || {
             let listed = coordinator.json(&["device", "list"]);
@@ -212,7 +212,7 @@ fn forged_ends_of_streams_lose_no_run() {
     for stream in STREAMS {
         run.forger.end(run.id, stream, b"");
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -225,7 +225,7 @@ fn forged_prefixes_of_streams_lose_no_run() {
         run.forger.chunk(run.id, stream, 0, prefix);
         run.forger.end(run.id, stream, prefix);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -233,7 +233,7 @@ fn forged_prefixes_of_streams_lose_no_run() {
 fn a_forged_state_with_the_highest_revision_holds_up_no_run() {
     let run = EndedRun::new();
     run.forger.state(run.id, RunPhase::Running, u64::MAX, &[]);
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -243,7 +243,7 @@ fn a_forged_end_with_a_forged_file_records_no_run() {
     run.forger.chunk(run.id, "x.txt", 0, b"forged");
     run.forger.end(run.id, "x.txt", b"forged");
     run.forger.state(run.id, RunPhase::Done, u64::MAX, &["x.txt"]);
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     std::thread::sleep(Duration::from_secs(2));
     run.deliver();
 }
@@ -255,7 +255,7 @@ fn forged_streams_take_no_slot_of_the_runs_files() {
         run.forger
             .chunk(run.id, &format!("forged-{number}"), 0, b"forged");
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -266,7 +266,7 @@ fn forged_streams_take_no_space_of_the_runs_files() {
         let offset = (number / 2 * MAX_DATA) as u64;
         run.forger.chunk(run.id, stream, offset, &[7; MAX_DATA]);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -287,7 +287,7 @@ fn chunks_beyond_a_streams_end_take_no_space_of_the_runs_files() {
     for _ in 0..32 {
         run.forger.chunk(run.id, "run.log", 0, &[7; MAX_DATA]);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -304,7 +304,7 @@ fn forged_inventories_and_hellos_change_nothing_about_a_device() {
         ..run.device.hello(Vec::new())
     };
     run.forger.say(Leaf::Hello, forged.to_frame().unwrap());
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     let listed = run
         .coordinator
         .json(&["device", "health", run.device.id.as_str()]);
@@ -326,7 +326,7 @@ fn only_the_coordinator_commands_devices_of_a_workspace_without_tls() {
     for command in [Command::Release, Command::Forget] {
         run.forger.say(Leaf::Command(run.id), command.to_frame().unwrap());
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.device.expect_no_command(run.id);
     run.deliver();
 }
@@ -445,7 +445,7 @@ fn repeated_inventories_quarantine_no_device() {
                 .publish(&topic.to_string(), payload.clone(), false);
         }
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     let listed = run
         .coordinator
         .json(&["device", "health", run.device.id.as_str()]);
@@ -460,7 +460,7 @@ fn repeated_inventories_quarantine_no_device_after_a_restart() {
     for session in [2, 3] {
         run.device.say_inventory(session, &[run.id]);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     let recorded = run.device.reports();
     run.coordinator.kill();
     run.coordinator.serve();
