@@ -151,9 +151,7 @@ mod tests {
             let text: Arc<str> = topic.as_str().into();
             retained.reserve(&Topic::parse(&topic).unwrap(), &text, payload)
         };
-        let kept = (0..10_000)
-            .filter(|device| reserve(*device, 128 * 1024))
-            .count();
+        let kept = (0..10_000).filter(|device| reserve(*device, 128 * 1024)).count();
         assert!((2_000..=2_048).contains(&kept), "{kept}");
         assert!(
             reserve(0, 10) && reserve(0, 64 * 1024),
