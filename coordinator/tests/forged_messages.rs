@@ -127,7 +127,7 @@ impl EndedRun {
         coordinator.serve();
         let mut device = coordinator.join(1);
         let forger = Forger::of(&coordinator, &device);
-        let requested = request_run(&coordinator, &device);
+        let requested = coordinator.request_run_of(&device);
         let (id, spec_json) = device.next_start();
         assert_eq!(requested, id.to_string());
         device.tell(id, RunPhase::Running, &[]);
@@ -150,22 +150,6 @@ impl EndedRun {
         self.device.tell(self.id, RunPhase::Done, &names);
         expect_complete(&self.coordinator, self.id, &self.files);
     }
-}
-
-fn request_run(coordinator: &Coordinator, device: &SimulatedDevice) -> String {
-    let requested = coordinator.json(&[
-        "run",
-        "--device",
-        device.id.as_str(),
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "null",
-        "--no-wait",
-    ]);
-    requested["runs"][0]["run"].as_str().unwrap().to_owned()
 }
 
 fn sealed_files(
@@ -343,7 +327,7 @@ fn every_run_ends_complete_and_signed_when_the_forger_is_silent() {
     for seed in 1..=runs {
         println!("seed {seed}");
         let mut dice = Dice::new(seed * 7919);
-        request_run(&coordinator, &device);
+        coordinator.request_run_of(&device);
         let (id, spec_json) = device.next_start();
         let files = sealed_files(&device, id, &spec_json, seed);
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
@@ -507,7 +491,7 @@ fn a_device_makes_the_coordinator_forget_no_run_of_another() {
     coordinator.serve();
     let mut honest = coordinator.join(1);
     let other = coordinator.join(2);
-    request_run(&coordinator, &honest);
+    coordinator.request_run_of(&honest);
     let (run, _) = honest.play(Faults::default(), &mut Dice::new(3));
     let is = |expected: Command| move |command: &Command| *command == expected;
     honest.wait_for_command(run, is(Command::Forget));
