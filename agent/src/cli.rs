@@ -40,7 +40,6 @@ pub(crate) enum Command {
     #[cfg(feature = "simulate")]
     Simulate(SimulateArgs),
     /// Enroll this device in a lab with a one-time token from `regatta device add`
-    #[command(alias = "enrol")]
     Enroll(EnrollArgs),
     /// Show this device's id, its key and the lab that it is enrolled in
     Identity(IdentityArgs),
@@ -325,10 +324,10 @@ pub(crate) struct BenchmarkData {
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// The engine: null, tract, tensorrt or sim
-    #[arg(long, alias = "sut", value_name = "ENGINE")]
+    #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: EngineKind,
     /// The benchmark's name; null and sim accept any name if both sample counts are set
-    #[arg(long, alias = "model", value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) benchmark: String,
     /// SingleStream, MultiStream, Offline or Server
     #[arg(long, value_name = "SCENARIO")]
@@ -355,7 +354,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) data: BenchmarkData,
     /// An engine setting (`regatta settings list` shows all); repeatable
-    #[arg(long = "set", alias = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// The system whose settings apply: a name, a file that ends in .toml, or auto for this board's
     #[arg(long, value_name = "SYSTEM")]
@@ -381,22 +380,16 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
     /// The engine: tract, tensorrt or sim
-    #[arg(long, alias = "sut", value_name = "ENGINE")]
+    #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: EngineKind,
     /// The benchmarks' names, comma separated
-    #[arg(
-        long,
-        alias = "model",
-        value_name = "NAME",
-        value_delimiter = ',',
-        required = true
-    )]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub(crate) benchmark: Vec<String>,
     /// Scenarios, comma separated
     #[arg(long, value_name = "SCENARIO", value_delimiter = ',', required = true)]
     pub(crate) scenario: Vec<Scenario>,
     /// The file to write
-    #[arg(long, alias = "out", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]
@@ -414,7 +407,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "STATE", default_value = "MaxP")]
     pub(crate) power_setting: PowerSetting,
     /// An engine setting that stays fixed; repeatable
-    #[arg(long = "set", alias = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// tensorrt: build no engine; use only those in the cache
     #[arg(long)]

@@ -34,7 +34,7 @@ fn samples_are_prepared_as_requested_or_not_at_all() {
     std::fs::write(&cache, "TRT-8502-EntropyCalibration2\nimage: 3d800000\n").unwrap();
     let (scratch, cache) = (scratch.path().to_str().unwrap(), cache.to_str().unwrap());
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/digits");
-    let common = ["prep", "digits", "--data", data, "--out", scratch];
+    let common = ["prep", "digits", "--data", data, "--output", scratch];
     let with = |flags: &[&'static str]| [&common[..], flags].concat();
     for (flags, words) in [
         (&["--dtype", "int8"][..], "int8 needs a scale"),
@@ -495,7 +495,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     let out = out.to_str().unwrap();
     assert!(
         coordinator
-            .output(&["runs", "export", &run.to_string(), "--out", out])
+            .output(&["runs", "export", &run.to_string(), "--output", out])
             .status
             .success()
     );
@@ -511,7 +511,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
         .current_dir(out)
         .status();
     assert!(checked.unwrap().success(), "sha256sum agrees");
-    let (code, _) = refusal(&coordinator.output(&["runs", "export", &run.to_string(), "--out", out]));
+    let (code, _) = refusal(&coordinator.output(&["runs", "export", &run.to_string(), "--output", out]));
     assert_eq!(code, Some(2), "nothing is overwritten");
 
     // Changed files are not exported, and no incomplete copy remains.
@@ -520,7 +520,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     let stored = record.with_file_name("files").join(first);
     let before = std::fs::read(&stored).unwrap();
     let again = format!("{out}-again");
-    let export = ["runs", "export", &run.to_string(), "--out", &again];
+    let export = ["runs", "export", &run.to_string(), "--output", &again];
     std::fs::write(&stored, "something else").unwrap();
     let (code, printed) = refusal(&coordinator.output(&export));
     assert!(

@@ -93,7 +93,7 @@ impl Forger {
     }
 
     /// Waits until the coordinator has processed all earlier messages of this client.
-    fn is_heard(&self, coordinator: &Coordinator) {
+    fn wait_until_heard(&self, coordinator: &Coordinator) {
         self.client.say_hello(Vec::new());
         eventually("the forger's own hello", 30, || {
             let listed = coordinator.json(&["device", "list"]);
@@ -127,7 +127,7 @@ impl EndedRun {
         coordinator.serve();
         let mut device = coordinator.join(1);
         let forger = Forger::of(&coordinator, &device);
-        let requested = request_run(&coordinator, &device);
+        let requested = coordinator.request_run_of(&device);
         let (id, spec_json) = device.next_start();
         assert_eq!(requested, id.to_string());
         device.tell(id, RunPhase::Running, &[]);
@@ -150,22 +150,6 @@ impl EndedRun {
         self.device.tell(self.id, RunPhase::Done, &names);
         expect_complete(&self.coordinator, self.id, &self.files);
     }
-}
-
-fn request_run(coordinator: &Coordinator, device: &SimulatedDevice) -> String {
-    let requested = coordinator.json(&[
-        "run",
-        "--device",
-        device.id.as_str(),
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "null",
-        "--no-wait",
-    ]);
-    requested["runs"][0]["run"].as_str().unwrap().to_owned()
 }
 
 fn sealed_files(
@@ -212,7 +196,7 @@ fn forged_ends_of_streams_lose_no_run() {
     for stream in STREAMS {
         run.forger.end(run.id, stream, b"");
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -225,7 +209,7 @@ fn forged_prefixes_of_streams_lose_no_run() {
         run.forger.chunk(run.id, stream, 0, prefix);
         run.forger.end(run.id, stream, prefix);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -233,7 +217,7 @@ fn forged_prefixes_of_streams_lose_no_run() {
 fn a_forged_state_with_the_highest_revision_holds_up_no_run() {
     let run = EndedRun::new();
     run.forger.state(run.id, RunPhase::Running, u64::MAX, &[]);
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -243,7 +227,7 @@ fn a_forged_end_with_a_forged_file_records_no_run() {
     run.forger.chunk(run.id, "x.txt", 0, b"forged");
     run.forger.end(run.id, "x.txt", b"forged");
     run.forger.state(run.id, RunPhase::Done, u64::MAX, &["x.txt"]);
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     std::thread::sleep(Duration::from_secs(2));
     run.deliver();
 }
@@ -255,7 +239,7 @@ fn forged_streams_take_no_slot_of_the_runs_files() {
         run.forger
             .chunk(run.id, &format!("forged-{number}"), 0, b"forged");
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -266,7 +250,7 @@ fn forged_streams_take_no_space_of_the_runs_files() {
         let offset = (number / 2 * MAX_DATA) as u64;
         run.forger.chunk(run.id, stream, offset, &[7; MAX_DATA]);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -287,7 +271,7 @@ fn chunks_beyond_a_streams_end_take_no_space_of_the_runs_files() {
     for _ in 0..32 {
         run.forger.chunk(run.id, "run.log", 0, &[7; MAX_DATA]);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.deliver();
 }
 
@@ -304,7 +288,7 @@ fn forged_inventories_and_hellos_change_nothing_about_a_device() {
         ..run.device.hello(Vec::new())
     };
     run.forger.say(Leaf::Hello, forged.to_frame().unwrap());
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     let listed = run
         .coordinator
         .json(&["device", "health", run.device.id.as_str()]);
@@ -326,7 +310,7 @@ fn only_the_coordinator_commands_devices_of_a_workspace_without_tls() {
     for command in [Command::Release, Command::Forget] {
         run.forger.say(Leaf::Command(run.id), command.to_frame().unwrap());
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     run.device.expect_no_command(run.id);
     run.deliver();
 }
@@ -343,7 +327,7 @@ fn every_run_ends_complete_and_signed_when_the_forger_is_silent() {
     for seed in 1..=runs {
         println!("seed {seed}");
         let mut dice = Dice::new(seed * 7919);
-        request_run(&coordinator, &device);
+        coordinator.request_run_of(&device);
         let (id, spec_json) = device.next_start();
         let files = sealed_files(&device, id, &spec_json, seed);
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
@@ -445,7 +429,7 @@ fn repeated_inventories_quarantine_no_device() {
                 .publish(&topic.to_string(), payload.clone(), false);
         }
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     let listed = run
         .coordinator
         .json(&["device", "health", run.device.id.as_str()]);
@@ -460,7 +444,7 @@ fn repeated_inventories_quarantine_no_device_after_a_restart() {
     for session in [2, 3] {
         run.device.say_inventory(session, &[run.id]);
     }
-    run.forger.is_heard(&run.coordinator);
+    run.forger.wait_until_heard(&run.coordinator);
     let recorded = run.device.reports();
     run.coordinator.kill();
     run.coordinator.serve();
@@ -507,7 +491,7 @@ fn a_device_makes_the_coordinator_forget_no_run_of_another() {
     coordinator.serve();
     let mut honest = coordinator.join(1);
     let other = coordinator.join(2);
-    request_run(&coordinator, &honest);
+    coordinator.request_run_of(&honest);
     let (run, _) = honest.play(Faults::default(), &mut Dice::new(3));
     let is = |expected: Command| move |command: &Command| *command == expected;
     honest.wait_for_command(run, is(Command::Forget));

@@ -9,37 +9,21 @@ use std::{fs, time::Duration};
 
 use regatta_types::documents::RunPhase;
 use regatta_wire::message::Command;
-use support::{coordinator::Coordinator, device::SimulatedDevice};
-
-fn request_run(coordinator: &Coordinator, device: &SimulatedDevice) -> String {
-    let requested = coordinator.json(&[
-        "run",
-        "--device",
-        device.id.as_str(),
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "null",
-        "--no-wait",
-    ]);
-    requested["runs"][0]["run"].as_str().unwrap().to_owned()
-}
+use support::coordinator::Coordinator;
 
 #[test]
 fn lost_spec_delays_no_other_device_and_its_run_can_be_abandoned() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
     let [mut device, other] = [1, 2].map(|seed| coordinator.join(seed));
-    let run = request_run(&coordinator, &device);
+    let run = coordinator.request_run_of(&device);
     let (id, _) = device.next_start();
     assert_eq!(id.to_string(), run);
     // The device does not answer, so that the coordinator reads the spec again after 5 s.
     fs::remove_file(coordinator.path(&format!("runs/{run}/spec.json"))).unwrap();
     std::thread::sleep(Duration::from_secs(7));
 
-    let of_other = request_run(&coordinator, &other);
+    let of_other = coordinator.request_run_of(&other);
     assert_eq!(other.next_start().0.to_string(), of_other);
     assert!(coordinator.printed().contains(&run), "{}", coordinator.printed());
 
@@ -53,6 +37,6 @@ fn lost_spec_delays_no_other_device_and_its_run_can_be_abandoned() {
     );
     device.wait_for_command(id, |command| matches!(command, Command::Abort { .. }));
     device.tell(id, RunPhase::Aborted, &[]);
-    let next = request_run(&coordinator, &device);
+    let next = coordinator.request_run_of(&device);
     assert_eq!(device.next_start().0.to_string(), next);
 }

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fs, process::Output};
 use regatta_types::{RunId, documents::RunPhase};
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
-fn is_online(coordinator: &Coordinator) {
+fn wait_until_online(coordinator: &Coordinator) {
     eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"]
             .as_bool()
@@ -24,7 +24,7 @@ fn with_two_runs() -> (Coordinator, String, (RunId, Vec<u8>)) {
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
-    is_online(&coordinator);
+    wait_until_online(&coordinator);
     let recorded = coordinator.request_run("PerformanceOnly");
     device.play(Faults::default(), &mut Dice::new(3));
     coordinator.record(&recorded);
@@ -96,7 +96,7 @@ fn a_lost_store_is_reported_and_rebuilt_from_the_records() {
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(vec![begun]);
-    is_online(&coordinator);
+    wait_until_online(&coordinator);
     let mut files = BTreeMap::from([("run.log".to_owned(), b"a log\n".to_vec())]);
     device.seal(begun, &spec, &mut files);
     let names: Vec<&str> = files.keys().map(String::as_str).collect();

@@ -177,7 +177,7 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
     let place = out.to_str().unwrap();
     assert!(
         coordinator
-            .output(&["runs", "export", run, "--out", place])
+            .output(&["runs", "export", run, "--output", place])
             .status
             .success()
     );

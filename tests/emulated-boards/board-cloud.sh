@@ -57,7 +57,7 @@ start_coordinator
 package 0.1.0 "$agent"
 
 say "cloud-init finds nothing wrong with the user data ($(date -u +%FT%TZ))"
-typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --out "$work/image"
+typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --output "$work/image"
 seed=$root/var/lib/cloud/seed/nocloud
 install -d "$seed"
 install -m 0600 "$work/image/user-data" "$work/image/meta-data" "$seed/"

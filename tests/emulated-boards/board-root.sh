@@ -80,7 +80,7 @@ say "a board that was flashed with an image comes into the lab by itself"
 new_board "fresh-$architecture"
 own_sshd
 package 0.1.3 "$agent"
-typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --out "$work/image"
+typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --output "$work/image"
 tar -xpzf "$work/image/overlay.tar.gz" -C "$root"
 power_on
 came_by_itself "$boat" 0.1.3

@@ -195,7 +195,7 @@ impl Lab {
             .arg("digits")
             .arg("--data")
             .arg(&data)
-            .arg("--out")
+            .arg("--output")
             .arg(self.scratch());
         succeed(&mut prepare);
     }

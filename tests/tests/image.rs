@@ -27,7 +27,7 @@ fn image(lab: &Lab, directory: &Path) {
     ]);
     command
         .arg(directory.join("dist"))
-        .arg("--out")
+        .arg("--output")
         .arg(directory.join("image"));
     let _ = succeed_output(&mut command);
     fs::create_dir(directory.join("root")).unwrap();

@@ -68,8 +68,8 @@ fn informative_sessions_need_no_official_program_and_are_never_staged() {
     let rails = record["rails"]["watts"].as_f64().expect("the rails' watts");
     let ratio = record["rails"]["meter_over_rails"].as_f64().expect("a ratio");
     assert!((ratio - watts / rails).abs() < 1e-9, "{record}");
-    is_labelled(&lab, &id(&record), ratio);
-    is_not_staged(&lab, &record);
+    expect_labelled(&lab, &id(&record), ratio);
+    expect_not_staged(&lab, &record);
     let left = processes(|line| line.contains(&id(&record)));
     assert!(left.is_empty(), "{left:?}");
     a_meter_that_breaks(&lab);
@@ -100,7 +100,7 @@ fn session(lab: &Lab) -> Command {
 }
 
 /// The word is in every view. A rehearsal is no measurement, so the device has no ratio.
-fn is_labelled(lab: &Lab, id: &str, ratio: f64) {
+fn expect_labelled(lab: &Lab, id: &str, ratio: f64) {
     let text =
         |words: &[&str]| String::from_utf8(succeed_output(lab.regatta().args(words)).stdout).expect("text");
     let shown = text(&["power", "show", id]);
@@ -115,7 +115,7 @@ fn is_labelled(lab: &Lab, id: &str, ratio: f64) {
     assert!(page.contains("It can never be submitted"), "{page}");
 }
 
-fn is_not_staged(lab: &Lab, record: &Value) {
+fn expect_not_staged(lab: &Lab, record: &Value) {
     let id = id(record);
     let directory = PathBuf::from(record["directory"].as_str().expect("a directory"));
     let elsewhere = lab.workspace().join("copy");

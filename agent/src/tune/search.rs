@@ -157,7 +157,7 @@ impl<S: Stand> Search<'_, S> {
                 if self.is_over(NEAR_UNTIL) {
                     return false;
                 }
-                if self.is_better(&neighbour, &best, length) {
+                if self.measure_whether_better(&neighbour, &best, length) {
                     best = neighbour;
                 }
             }
@@ -169,7 +169,7 @@ impl<S: Stand> Search<'_, S> {
 
     /// Returns whether a new choice is better than the best. Measures it once. If it is promising, measures both once
     /// more.
-    fn is_better(&mut self, new: &Candidate, best: &Candidate, length: Duration) -> bool {
+    fn measure_whether_better(&mut self, new: &Candidate, best: &Candidate, length: Duration) -> bool {
         let Ok(figure) = self.measure(new, Part::Near, length) else {
             return false;
         };

@@ -82,7 +82,7 @@ impl Stand for Trials {
             Scenario::SingleStream | Scenario::MultiStream => {
                 // Half of the known latency, because LoadGen prepares as many queries as duration and latency need.
                 let expected = best.map_or(0.05, |milliseconds| milliseconds / 2.0);
-                let figure = self.run(settings, length, ("target_latency", expected))?.0;
+                let figure = self.run(settings, length, "target_latency", expected)?.0;
                 Ok(figure / 1e6)
             }
             Scenario::Offline => self.offline(settings, length, best),
@@ -106,7 +106,7 @@ impl Trials {
     ) -> Result<f64, String> {
         let mut expected = best.unwrap_or(FIRST_RATE);
         for _ in 0..PROBES {
-            let (rate, report) = self.run(settings, length, ("target_qps", expected))?;
+            let (rate, report) = self.run(settings, length, "target_qps", expected)?;
             let samples = report.performance.map_or(0, |counts| counts.samples) as f64;
             // If a best rate is known, one run suffices: a faster choice only takes less time.
             if best.is_some() || samples / rate >= length.as_secs_f64() / 2.0 {
@@ -128,7 +128,7 @@ impl Trials {
         let (mut kept, mut missed): (Option<f64>, Option<f64>) = (None, None);
         let mut rate = best.map_or(FIRST_RATE, |best| best * 1.02);
         for _ in 0..SERVER_RUNS {
-            let (_, report) = self.run(settings, length, ("target_qps", rate))?;
+            let (_, report) = self.run(settings, length, "target_qps", rate)?;
             if report.reasons.iter().any(|reason| reason.starts_with(TOO_LATE)) {
                 missed = Some(rate);
             } else {
@@ -149,7 +149,8 @@ impl Trials {
         &mut self,
         settings: &EngineSettings,
         length: Duration,
-        (key, expected): (&str, f64),
+        key: &str,
+        expected: f64,
     ) -> Result<(f64, Report), String> {
         let conf = self.directory.join("user.conf");
         fs::write(&conf, self.conf(length, key, expected))

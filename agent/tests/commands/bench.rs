@@ -27,7 +27,7 @@ fn bench(fixture: &Fixture, more: &[(&str, &str)]) -> Ended {
 fn every_scenario_runs_for_accuracy_and_performance_on_tract() {
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
         let fixture = Fixture::new();
-        let (tract, scenario_flag) = (("--sut", "tract"), ("--scenario", scenario));
+        let (tract, scenario_flag) = (("--engine", "tract"), ("--scenario", scenario));
         let accuracy = bench(
             &fixture,
             &[
@@ -146,7 +146,7 @@ fn null_takes_any_model_with_counts_and_keeps_what_was_issued() {
     let ended = bench(
         &fixture,
         &[
-            ("--model", "resnet50"),
+            ("--benchmark", "resnet50"),
             ("--benchmark-file", LEFT_OUT),
             ("--scratch", LEFT_OUT),
             ("--scenario", "MultiStream"),
@@ -179,9 +179,9 @@ fn a_run_that_misses_its_latency_bound_is_invalid_and_its_logs_stay() {
     let fixture = Fixture::new();
     fs::write(fixture.path("user.conf"), FEW_QUERIES).unwrap();
     let slow = [
-        ("--sut", "sim"),
+        ("--engine", "sim"),
         ("--scenario", "Server"),
-        ("--setting", "sim_units=gpu=150000+0"),
+        ("--set", "sim_units=gpu=150000+0"),
     ];
     let ended = bench(&fixture, &slow);
     assert_eq!(ended.code, 1, "{ended:?}");
@@ -204,13 +204,13 @@ fn response_units_are_written_beside_the_logs_of_several_units() {
     let fixture = Fixture::new();
     let sim = |units| {
         let accuracy = [
-            ("--sut", "sim"),
+            ("--engine", "sim"),
             ("--scenario", "Offline"),
             ("--mode", "AccuracyOnly"),
             ("--duration", LEFT_OUT),
-            ("--setting", units),
-            ("--setting", "batch_size=2"),
-            ("--setting", "sharing=first-free"),
+            ("--set", units),
+            ("--set", "batch_size=2"),
+            ("--set", "sharing=first-free"),
         ];
         let ended = bench(&fixture, &accuracy);
         assert_eq!(ended.code, 0, "{ended:?}");
@@ -246,11 +246,11 @@ fn times_that_were_measured_are_a_board_that_takes_their_place() {
     let measured = |setting: &str, scenario: &str, file: &str| {
         let setting = setting.to_owned();
         let flags = [
-            ("--sut", "sim"),
+            ("--engine", "sim"),
             ("--scenario", scenario),
             ("--mode", "AccuracyOnly"),
             ("--duration", LEFT_OUT),
-            ("--setting", &*setting),
+            ("--set", &*setting),
             ("--write-board", file),
         ];
         let ended = bench(&fixture, &flags);
@@ -293,11 +293,11 @@ fn a_systems_file_lends_its_values_and_the_report_says_whose_they_are() {
     fs::write(fixture.path("boat.toml"), file).unwrap();
     fs::write(fixture.path("user.conf"), "").unwrap();
     let flags = [
-        ("--sut", "sim"),
+        ("--engine", "sim"),
         ("--scenario", "Offline"),
         ("--system", "boat.toml"),
-        ("--setting", "sim_units=gpu=50+1,dla0=50+1"),
-        ("--setting", "max_dlas=1"),
+        ("--set", "sim_units=gpu=50+1,dla0=50+1"),
+        ("--set", "max_dlas=1"),
         ("--format", "json"),
     ];
     let ended = bench(&fixture, &flags);
@@ -336,11 +336,11 @@ const NOTHING: fn(&Fixture) = |_| {};
 const BAD_INPUT: &[Case] = &[
     ("unknown scenario", NOTHING, &[("--scenario", "Interactive")]),
     ("unknown mode", NOTHING, &[("--mode", "Speed")]),
-    ("unknown engine", NOTHING, &[("--sut", "onnxruntime")]),
+    ("unknown engine", NOTHING, &[("--engine", "onnxruntime")]),
     ("unknown LoadGen", NOTHING, &[("--loadgen", "mine")]),
     ("unknown benchmark", NOTHING, &[("--benchmark-file", LEFT_OUT)]),
-    ("unknown setting", NOTHING, &[("--setting", "gpu_batch_size=4")]),
-    ("setting without a value", NOTHING, &[("--setting", "batch_size")]),
+    ("unknown setting", NOTHING, &[("--set", "gpu_batch_size=4")]),
+    ("setting without a value", NOTHING, &[("--set", "batch_size")]),
     ("length without a unit", NOTHING, &[("--duration", "3")]),
     ("unknown system", NOTHING, &[("--system", "agx-orin")]),
     (
@@ -362,7 +362,7 @@ const BAD_INPUT: &[Case] = &[
     (
         "issue log of an engine that is not null",
         NOTHING,
-        &[("--sut", "sim"), ("--issue-log", "issued")],
+        &[("--engine", "sim"), ("--issue-log", "issued")],
     ),
     (
         "board of an engine without units",
@@ -374,8 +374,8 @@ const BAD_INPUT: &[Case] = &[
         NOTHING,
         &[
             ("--scenario", "Offline"),
-            ("--setting", "dispatch=direct"),
-            ("--setting", "inference_streams=2"),
+            ("--set", "dispatch=direct"),
+            ("--set", "inference_streams=2"),
         ],
     ),
     (
@@ -392,7 +392,7 @@ const BAD_INPUT: &[Case] = &[
     (
         "benchmark file of another benchmark",
         NOTHING,
-        &[("--model", "digits")],
+        &[("--benchmark", "digits")],
     ),
     (
         "benchmark file that is not a description",
@@ -425,7 +425,7 @@ mod with_data {
 
     use super::*;
 
-    const TRACT: (&str, &str) = ("--sut", "tract");
+    const TRACT: (&str, &str) = ("--engine", "tract");
 
     fn model(fixture: &Fixture, shape: &onnx::Shape) {
         fs::write(fixture.path("model.onnx"), onnx::classifier(shape)).unwrap();
@@ -528,7 +528,7 @@ mod with_data {
                     },
                 );
             },
-            &[TRACT, ("--scenario", "Offline"), ("--setting", "batch_size=8")],
+            &[TRACT, ("--scenario", "Offline"), ("--set", "batch_size=8")],
         ),
         (
             "another model than the benchmark's",

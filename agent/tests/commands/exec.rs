@@ -423,16 +423,16 @@ fn tensorrt_runs_and_leaves_what_the_others_leave() {
 fn a_run_of_any_engine_is_aborted_while_it_computes() {
     let kinds = EngineKind::ALL.into_iter();
     for kind in kinds.filter(|&kind| cfg!(feature = "tract") || kind != EngineKind::Tract) {
-        is_abandoned(kind, Scenario::Server, "");
+        expect_abandoned(kind, Scenario::Server, "");
         if [EngineKind::Sim, EngineKind::Tensorrt].contains(&kind) {
-            is_abandoned(kind, Scenario::SingleStream, "");
+            expect_abandoned(kind, Scenario::SingleStream, "");
         }
     }
-    is_abandoned(EngineKind::Tensorrt, Scenario::Server, "discrete,devices=2");
+    expect_abandoned(EngineKind::Tensorrt, Scenario::Server, "discrete,devices=2");
 }
 
 /// Aborts a run on a fake of CUDA's driver that behaves as `device`.
-fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
+fn expect_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     let fixture = Fixture::new();
     let fakes = over_fakes_of(device, &fixture);
     let mut spec = spec(&fixture, kind, scenario, Mode::PerformanceOnly);

@@ -35,7 +35,7 @@ fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_sampl
     let single = place.build(&["--batch", "4"], &[]);
     let message = place.fault(&linear, &[]);
     assert!(
-        message.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --out SCRATCH` prepares them"),
+        message.contains("there are no samples of pixels as int8_linear in ./int8_linear; hint: `regatta prep pixels --dtype int8 --layout linear --scale SCALE --output SCRATCH` prepares them"),
         "{message}"
     );
 

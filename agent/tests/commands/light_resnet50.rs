@@ -38,11 +38,11 @@ fn responses(scratch: &Path, network: &str, response: &str, scenario: &str) -> V
     let ended = agent(
         scratch,
         &bench_arguments(&[
-            ("--sut", "tract"),
-            ("--model", "resnet50"),
+            ("--engine", "tract"),
+            ("--benchmark", "resnet50"),
             ("--scenario", scenario),
             ("--mode", "AccuracyOnly"),
-            ("--setting", "warmup_duration=0"),
+            ("--set", "warmup_duration=0"),
         ]),
     );
     assert_eq!(ended.code, 0, "{network}, {response}: {ended:?}");

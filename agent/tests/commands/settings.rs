@@ -19,9 +19,9 @@ fn bench(fixture: &Fixture, scenario: &str, lines: &str, flags: &[&str]) -> Ende
         .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_regatta-agent")])
         .args([
             "bench",
-            "--sut",
+            "--engine",
             "null",
-            "--model",
+            "--benchmark",
             "pixels",
             "--mode",
             "PerformanceOnly",
@@ -73,7 +73,7 @@ fn settings_that_cannot_be_are_refused_with_key_value_and_hint() {
         (
             &MULTI_STREAM,
             "max_query_count = 10",
-            &["--setting", "batch_size=1", "--duration", "720h1"],
+            &["--set", "batch_size=1", "--duration", "720h1"],
         ),
     ];
     for (scenarios, line, flags) in cases {

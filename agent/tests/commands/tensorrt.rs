@@ -1,4 +1,4 @@
-//! Tests of `bench --sut tensorrt` through the binary, over fakes of CUDA's driver and of TensorRT. They cover complete runs with
+//! Tests of `bench --engine tensorrt` through the binary, over fakes of CUDA's driver and of TensorRT. They cover complete runs with
 //! the right answers, and a message for each fault of a board.
 
 mod calibration;

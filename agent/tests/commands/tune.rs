@@ -14,9 +14,9 @@ use regatta_types::{Scenario, documents::EngineKind};
 use crate::support::{self, Ended, agent};
 
 /// The arguments of every search.
-const TUNE: &str = "tune --model pixels --benchmark-file benchmark.toml --out found.toml --force";
+const TUNE: &str = "tune --benchmark pixels --benchmark-file benchmark.toml --output found.toml --force";
 /// A modelled accelerator, and its number of samples.
-const UNITS: &str = "--setting sim_units=gpu=300+20";
+const UNITS: &str = "--set sim_units=gpu=300+20";
 const COUNTS: &str = "--total-samples 64 --performance-samples 64";
 
 fn words<'a>(parts: &[&'a str]) -> Vec<&'a str> {
@@ -41,8 +41,8 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
     let second = support::MLPERF_CONF.replace("target_latency = 10000", "target_latency = 1000");
     assert_ne!(second, support::MLPERF_CONF);
     fs::write(fixture.path("second.conf"), second).unwrap();
-    let sim = "--sut sim --scenario Offline,Server --limit 3s --name boat --mlperf-conf second.conf";
-    let ended = tune(&fixture, &[sim, UNITS, "--setting gpu_copy_streams=1", COUNTS]);
+    let sim = "--engine sim --scenario Offline,Server --limit 3s --name boat --mlperf-conf second.conf";
+    let ended = tune(&fixture, &[sim, UNITS, "--set gpu_copy_streams=1", COUNTS]);
     assert!(
         ended.stderr.contains("pixels Offline trial 1: "),
         "{}",
@@ -52,7 +52,7 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
     let unforced = TUNE.replace(" --force", "");
     let refused = agent(
         fixture.scratch(),
-        &words(&[&unforced, "--sut sim --scenario Offline"]),
+        &words(&[&unforced, "--engine sim --scenario Offline"]),
     );
     assert!(
         refused.code == 2 && refused.stderr.contains("--force"),
@@ -101,7 +101,7 @@ fn a_search_that_is_killed_leaves_the_best_so_far() {
     let fixture = Fixture::new();
     let mut search = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
         .current_dir(fixture.scratch())
-        .args(words(&[TUNE, "--sut sim --scenario Offline", UNITS, COUNTS]))
+        .args(words(&[TUNE, "--engine sim --scenario Offline", UNITS, COUNTS]))
         .env("TMPDIR", fixture.scratch())
         .stderr(Stdio::null())
         .spawn()
@@ -126,7 +126,7 @@ fn failed_trials_of_tune_state_their_reason() {
     // The CPU engine without a model, or not built in at all.
     let ended = tune(
         &fixture,
-        &["--sut tract --scenario Offline --limit 2s --scratch nowhere"],
+        &["--engine tract --scenario Offline --limit 2s --scratch nowhere"],
     );
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(ended.stdout.contains("nothing ran"), "{}", ended.stdout);
@@ -134,7 +134,7 @@ fn failed_trials_of_tune_state_their_reason() {
     assert!(system.runs.is_empty() && system.partial.is_some());
     assert!(text.contains("failed: "), "{text}");
 
-    let ended = tune(&fixture, &["--sut null --scenario Offline"]);
+    let ended = tune(&fixture, &["--engine null --scenario Offline"]);
     assert_eq!(ended.code, 2);
     assert!(
         ended
@@ -167,7 +167,7 @@ fn lacks_no_engine(text: &str) {
     }
 }
 
-const TENSORRT: &str = "--scratch . --sut tensorrt --scenario Offline --setting warmup_duration=0.02";
+const TENSORRT: &str = "--scratch . --engine tensorrt --scenario Offline --set warmup_duration=0.02";
 
 /// The search finds a batch size for each of two engines, and `bench` uses them.
 #[test]
@@ -227,7 +227,7 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     let ended = agent(&[
         TUNE,
         TENSORRT,
-        "--limit 1s --setting max_dlas=2 --build-flag ignore-memory",
+        "--limit 1s --set max_dlas=2 --build-flag ignore-memory",
     ]);
     let (system, text) = found(&fixture);
     assert_eq!(ended.code, 0, "{ended:?} {text}");
@@ -253,7 +253,7 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     assert!(there.contains(&(false, chosen.0, 4)) && there.contains(&(true, chosen.1, 1)));
     let ended = agent(
         &[
-            &[BENCH, REPORT, "--setting max_dlas=2"][..],
+            &[BENCH, REPORT, "--set max_dlas=2"][..],
             &bench_words(&fixture, "tensorrt", "found.toml"),
         ]
         .concat(),
@@ -288,7 +288,7 @@ fn the_cpu_engine_is_tuned_on_a_real_model() {
     let fixture = Fixture::new();
     let ended = tune(
         &fixture,
-        &["--sut tract --scenario Offline --limit 2s --scratch ."],
+        &["--engine tract --scenario Offline --limit 2s --scratch ."],
     );
     assert_eq!(ended.code, 0, "{ended:?}");
     let (system, text) = found(&fixture);
@@ -312,7 +312,7 @@ fn the_cpu_engine_is_tuned_on_a_real_model() {
 }
 
 /// The arguments of a short `bench`.
-const BENCH: &str = "bench --model pixels --benchmark-file benchmark.toml --scenario Offline --mode PerformanceOnly \
+const BENCH: &str = "bench --benchmark pixels --benchmark-file benchmark.toml --scenario Offline --mode PerformanceOnly \
                      --mlperf-conf mlperf.conf --user-conf user.conf --log-dir logs --duration 100ms";
 const REPORT: &str = "--scratch . --format json";
 
@@ -324,7 +324,7 @@ fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> [&'a str
     ] {
         fs::write(fixture.path(name), conf).unwrap();
     }
-    ["--sut", sut, "--system", system]
+    ["--engine", sut, "--system", system]
 }
 
 /// Checks that a run used this engine with all values of the file.

@@ -29,8 +29,8 @@ fn bench(lengths: &[i32; 3]) -> Ended {
     let lengths = npy("<i4", &[3], &lengths.map(i32::to_le_bytes).concat());
     fs::write(fixture.path("samples/length.npy"), lengths).unwrap();
     let flags = [
-        ("--sut", "tract"),
-        ("--model", "rnnt"),
+        ("--engine", "tract"),
+        ("--benchmark", "rnnt"),
         ("--mode", "AccuracyOnly"),
     ];
     agent(fixture.scratch(), &bench_arguments(&flags))

@@ -14,9 +14,11 @@ use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
 /// Returns an error when the store fails.
 pub(super) fn audit_draft(
     test: &str,
-    (performance, accuracy): (RunId, RunId),
+    performance: RunId,
+    accuracy: RunId,
     catalogue: &Catalogue,
-    (workspace, store): (&Workspace, &Store),
+    workspace: &Workspace,
+    store: &Store,
 ) -> anyhow::Result<Result<RunDraft, String>> {
     let drafted = audit::of_runs(workspace, store, performance, accuracy).and_then(|audited| {
         let round = &audited.performance.draft.spec.round;

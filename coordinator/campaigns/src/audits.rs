@@ -40,7 +40,8 @@ impl Audits {
         plan: &CampaignPlan,
         table: &CellTable,
         modes: &[Mode],
-        (placement, devices): (Placement, usize),
+        placement: Placement,
+        devices: usize,
         catalogue: &Catalogue,
     ) -> Result<Self, PlanProblem> {
         let Some(first) = table.audits.first() else {

@@ -145,7 +145,8 @@ impl<'a> Expansion<'a> {
             self.plan,
             table,
             &modes,
-            (placement, devices.len()),
+            placement,
+            devices.len(),
             self.lab.catalogue,
         )?;
         let power = meter(self.plan, table, &modes, devices.len(), self.lab.meters)?;
@@ -173,7 +174,7 @@ impl<'a> Expansion<'a> {
         for choice in &choices {
             let first_cell = self.cells.len() as u64 + 1;
             numbers.push((self.combinations.len(), first_cell));
-            self.add_combination(table, choice, (placement, &devices, repeat), None)?;
+            self.add_combination(table, choice, placement, &devices, repeat, None)?;
         }
         for audit in audits.each() {
             let (performance, accuracy) = (numbers.get(audit.performance), numbers.get(audit.accuracy));
@@ -191,7 +192,7 @@ impl<'a> Expansion<'a> {
                     accuracy: *accuracy,
                 },
             };
-            self.add_combination(table, choice, (placement, &devices, repeat), Some(&audit))?;
+            self.add_combination(table, choice, placement, &devices, repeat, Some(&audit))?;
         }
         let followed = choices.iter().zip(&numbers);
         for (choice, (combination, cell)) in followed.filter(|(choice, _)| is_measured(choice.request.mode)) {
@@ -205,7 +206,7 @@ impl<'a> Expansion<'a> {
                     accuracy: *cell,
                 },
             };
-            self.add_combination(table, choice, (placement, &devices, repeat), Some(&session))?;
+            self.add_combination(table, choice, placement, &devices, repeat, Some(&session))?;
         }
         Ok(())
     }
@@ -215,7 +216,9 @@ impl<'a> Expansion<'a> {
         &mut self,
         table: &CellTable,
         choice: &Choice<'_>,
-        (placement, devices, repeat): (Placement, &[&DeviceRow], u64),
+        placement: Placement,
+        devices: &[&DeviceRow],
+        repeat: u64,
         dependent: Option<&Dependent<'_>>,
     ) -> Result<(), PlanProblem> {
         let number = self.combinations.len() as u64;

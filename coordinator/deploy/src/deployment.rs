@@ -84,7 +84,7 @@ impl Deployment<'_> {
         };
         let settings = self.lab.settings(name, &host, enrolled);
         let is_other = self.runs_other_agent(identity.device.as_ref(), package)?;
-        let plan = self.plan((&site, &survey), package, &settings, (enrollment_state, is_other))?;
+        let plan = self.plan(&site, &survey, package, &settings, enrollment_state, is_other)?;
         let changes = plan.changes(self.order, &host);
         let done = |device: Option<DeviceId>, agent| DeployOutcome {
             device: device.map(|device| device.to_string()),
@@ -103,7 +103,7 @@ impl Deployment<'_> {
         if plan.install.is_some() {
             self.install(&site, &survey, package)?;
         }
-        let heard = self.bring_up(&site, &plan, &settings, &host, (package.agent_sha256(), &began));
+        let heard = self.bring_up(&site, &plan, &settings, &host, package.agent_sha256(), &began);
         match heard {
             Ok((device, agent)) => {
                 site.keep()?;
@@ -168,10 +168,12 @@ impl Deployment<'_> {
 
     fn plan(
         &self,
-        (site, survey): (&Site<'_>, &Survey),
+        site: &Site<'_>,
+        survey: &Survey,
         package: &Package,
         settings: &Settings,
-        (enrollment_state, runs_other_agent): (EnrollmentState, bool),
+        enrollment_state: EnrollmentState,
+        runs_other_agent: bool,
     ) -> Result<Plan, DeployError> {
         let fits = compatibility::is_installed(survey, package);
         let config = site.read(&site.places.config)?;
@@ -225,7 +227,8 @@ impl Deployment<'_> {
         plan: &Plan,
         settings: &Settings,
         host: &str,
-        (agent, began): (&str, &str),
+        agent: &str,
+        began: &str,
     ) -> Result<(DeviceId, String), DeployError> {
         let mut restart = plan.start == Some("restart");
         if plan.configure {
@@ -267,7 +270,8 @@ impl Deployment<'_> {
             self.workspace,
             self.store,
             &device,
-            (agent, &since),
+            agent,
+            &since,
             self.order.patience,
         )?;
         Ok((device, row.agent))

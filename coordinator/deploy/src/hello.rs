@@ -42,7 +42,8 @@ pub(crate) fn wait(
     workspace: &Workspace,
     store: &Store,
     device: &DeviceId,
-    (agent, since): (&str, &str),
+    agent: &str,
+    since: &str,
     patience: Duration,
 ) -> Result<DeviceRow, HelloError> {
     let begin = Instant::now();

@@ -27,7 +27,7 @@ impl AgentBench {
         }
         let path = |path: &Path| quote_for_shell(&path.display().to_string());
         let command = format!(
-            "{} bench --sut null --model rehearsal --scenario Server --mode PerformanceOnly --total-samples 100 \
+            "{} bench --engine null --benchmark rehearsal --scenario Server --mode PerformanceOnly --total-samples 100 \
              --performance-samples 100 --mlperf-conf {} --user-conf {} --duration {} --log-dir {}",
             path(agent),
             path(&directory.join("mlperf.conf")),

@@ -78,7 +78,7 @@ pub fn judge_check(
     };
     match compare_speed(speed, earlier) {
         Ok(compared) => CheckVerdict::Passed(format!("{shown}, {compared}")),
-        Err(failure) => CheckVerdict::Failed(failure),
+        Err(failure) => failure,
     }
 }
 
@@ -115,7 +115,7 @@ fn compare_accuracy(run: &RunRow, benchmark: &Benchmark) -> Result<String, Check
 }
 
 /// Compares a speed with earlier ones.
-fn compare_speed(speed: f64, earlier: &[f64]) -> Result<String, String> {
+fn compare_speed(speed: f64, earlier: &[f64]) -> Result<String, CheckVerdict> {
     if earlier.len() < ENOUGH_CHECKS {
         return Ok(format!(
             "{} samples/s, not compared: {} of {ENOUGH_CHECKS} earlier checks",
@@ -138,10 +138,10 @@ fn compare_speed(speed: f64, earlier: &[f64]) -> Result<String, String> {
     if median - speed <= allowed {
         Ok(compared)
     } else {
-        Err(format!(
+        Err(CheckVerdict::Failed(format!(
             "{compared}; {:.1} % is allowed",
             allowed / median * 100.0
-        ))
+        )))
     }
 }
 
@@ -170,7 +170,9 @@ mod tests {
         let failure = compare_speed(50.0, &earlier).unwrap_err();
         assert_eq!(
             failure,
-            "50.00 samples/s, -50.0 % from the median of 3 earlier checks; 20.0 % is allowed"
+            CheckVerdict::Failed(
+                "50.00 samples/s, -50.0 % from the median of 3 earlier checks; 20.0 % is allowed".to_owned()
+            )
         );
     }
 }

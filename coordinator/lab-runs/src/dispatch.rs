@@ -87,7 +87,7 @@ impl Silence {
     }
 
     /// Doubles the time to the next query, from now on.
-    fn is_queried(&mut self) {
+    fn record_query(&mut self) {
         self.since = Instant::now();
         self.patience = self.patience.saturating_mul(2).min(MAX_SILENCE);
     }
@@ -287,7 +287,7 @@ impl Dispatcher {
         if let Some(reason) = requested_end {
             return Ok(self.due_abort(run.id, device, reason));
         }
-        if !self.is_due(run.id, device) {
+        if !self.claim_request(run.id, device) {
             return Ok(None);
         }
         match read_spec(&self.workspace.run(run.id)) {
@@ -302,12 +302,12 @@ impl Dispatcher {
 
     fn due_abort(&mut self, run: RunId, device: &DeviceRow, reason: &str) -> Option<Request> {
         let reason = reason.to_owned();
-        self.is_due(run, device)
+        self.claim_request(run, device)
             .then(|| (device.id.clone(), run, Command::Abort { reason }))
     }
 
     /// Returns whether a request is due, and notes it as sent: the last is a while ago, or the device has connected since.
-    fn is_due(&mut self, run: RunId, device: &DeviceRow) -> bool {
+    fn claim_request(&mut self, run: RunId, device: &DeviceRow) -> bool {
         let last = self.requested.get(&run);
         let is_recent =
             |(when, hellos): &(Instant, u64)| when.elapsed() < REPEAT_AFTER && *hellos == device.hellos;
@@ -345,7 +345,7 @@ impl Dispatcher {
         if is_final && missing.is_empty() {
             return Ok(None);
         }
-        silence.is_queried();
+        silence.record_query();
         tracing::debug!(run = %run.id, phase = %run.phase, missing = missing.len(), "asking again");
         let streams = if is_final { missing } else { Vec::new() };
         Ok(Some((device.id.clone(), run.id, Command::Resend { streams })))

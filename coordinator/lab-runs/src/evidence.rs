@@ -10,8 +10,9 @@ use regatta_fsutil::{
     regular_file::{self, MAX_DOCUMENT},
 };
 use regatta_submission_stage::proof::signature_fits;
+use regatta_text::ErrorChain;
 use regatta_types::{
-    StreamName,
+    DeviceId, RunId, StreamName,
     documents::{
         DeliveryProof, Document as _, DocumentError, Evidence, RunPhase, RunState, StreamProof,
         document_name::{EVIDENCE, EVIDENCE_SIGNATURE},
@@ -41,6 +42,30 @@ pub(super) struct Proven {
     on_disk: BTreeMap<StreamName, (u64, String)>,
 }
 
+/// The reason why a file on disk is not proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UnprovenFile {
+    #[error("there is no signed evidence of it")]
+    NoEvidence,
+    #[error("the signed evidence does not list it")]
+    Unlisted,
+    #[error("it is not the file that the signed evidence lists")]
+    Different,
+}
+
+/// The reason why evidence is not that of a run.
+#[derive(Debug, thiserror::Error)]
+enum ForeignEvidence {
+    #[error("{EVIDENCE}")]
+    Unreadable(#[source] DocumentError),
+    #[error("{EVIDENCE} is of run {0}")]
+    Run(RunId),
+    #[error("{EVIDENCE} is of device {0}")]
+    Device(DeviceId),
+    #[error("{EVIDENCE} is of another spec than the one that was sent")]
+    Spec,
+}
+
 impl Proven {
     /// Returns the evidence, if the device signed it. Anyone who reaches the broker can send unsigned evidence.
     pub(super) fn signed(&self) -> Option<&Evidence> {
@@ -49,15 +74,13 @@ impl Proven {
             .filter(|_| self.signature_valid == Some(true))
     }
 
-    /// Checks that a file on disk is the one in the signed evidence. The error has the difference.
-    pub(super) fn file(&self, name: &str) -> Result<(), String> {
-        let evidence = self.signed().ok_or("there is no signed evidence of it")?;
-        let listed = evidence
-            .file(name)
-            .ok_or("the signed evidence does not list it")?;
+    /// Checks that a file on disk is the one in the signed evidence.
+    pub(super) fn file(&self, name: &str) -> Result<(), UnprovenFile> {
+        let evidence = self.signed().ok_or(UnprovenFile::NoEvidence)?;
+        let listed = evidence.file(name).ok_or(UnprovenFile::Unlisted)?;
         match self.on_disk.get(&listed.name) {
             Some((length, sha256)) if *length == listed.bytes && *sha256 == listed.sha256 => Ok(()),
-            _ => Err("it is not the file that the signed evidence lists".to_owned()),
+            _ => Err(UnprovenFile::Different),
         }
     }
 
@@ -144,7 +167,7 @@ pub(super) fn prove(
         }
         Ok(evidence) => Some(evidence),
         Err(contradiction) => {
-            contradictions.push(contradiction);
+            contradictions.push(ErrorChain(&contradiction).to_string());
             None
         }
     });
@@ -232,19 +255,16 @@ fn expect_lost(path: &Path, error: io::Error) -> io::Result<()> {
 }
 
 /// Parses the evidence and checks that it belongs to this run, this device and the sent spec.
-fn own(bytes: &[u8], run: &RunRow) -> Result<Evidence, String> {
-    let evidence = Evidence::from_json(bytes)
-        .map_err(|error: DocumentError| format!("{EVIDENCE}: {:#}", anyhow::Error::from(error)))?;
+fn own(bytes: &[u8], run: &RunRow) -> Result<Evidence, ForeignEvidence> {
+    let evidence = Evidence::from_json(bytes).map_err(ForeignEvidence::Unreadable)?;
     if evidence.run != run.id {
-        return Err(format!("{EVIDENCE} is of run {}", evidence.run));
+        return Err(ForeignEvidence::Run(evidence.run));
     }
     if evidence.device != run.device {
-        return Err(format!("{EVIDENCE} is of device {}", evidence.device));
+        return Err(ForeignEvidence::Device(evidence.device));
     }
     if Some(&evidence.spec_sha256) != run.spec_sha256.as_ref() {
-        return Err(format!(
-            "{EVIDENCE} is of another spec than the one that was sent"
-        ));
+        return Err(ForeignEvidence::Spec);
     }
     Ok(evidence)
 }

@@ -243,7 +243,7 @@ impl Finisher {
                 );
             }
             let missing = Missing::of(&proven, &streams);
-            let stays_as_it_is = missing.is_contradiction() && self.is_repeated(run.id);
+            let stays_as_it_is = missing.is_contradiction() && self.count_contradiction(run.id);
             if !(missing.is_nothing() || stays_as_it_is) {
                 missing.wait_for(&self.store, &dir, run.id)?;
                 return Ok(None);
@@ -302,7 +302,7 @@ impl Finisher {
     }
 
     /// Counts a contradiction of a run. Returns whether its files were requested again often enough.
-    fn is_repeated(&mut self, run: RunId) -> bool {
+    fn count_contradiction(&mut self, run: RunId) -> bool {
         let count = self.contradictions.entry(run).or_default();
         *count += 1;
         *count > MAX_CONTRADICTIONS

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(
             dir(&int8, &[own]).unwrap_err().to_string(),
             "the settings need samples of digits as int8_chw4, which are not an asset: `regatta prep digits \
-             --dtype int8 --layout chw4 --scale SCALE --out SCRATCH` prepares them, then `regatta asset add --benchmark digits \
+             --dtype int8 --layout chw4 --scale SCALE --output SCRATCH` prepares them, then `regatta asset add --benchmark digits \
              --dtype int8 --layout chw4`; `--set input_dtype=fp32` runs without"
         );
         // Engines can convert floats, but ready-made files are preferred.

@@ -202,11 +202,11 @@ impl Attempts<'_> {
             if is_possible {
                 match work {
                     AttemptWork::Run(draft) => {
-                        store.attempts().insert(new, (Some(draft.spec.run), None))?;
+                        store.attempts().insert(new, Some(draft.spec.run), None)?;
                         store.runs().add(draft)?;
                     }
                     AttemptWork::Session(session) => {
-                        store.attempts().insert(new, (None, Some(session)))?;
+                        store.attempts().insert(new, None, Some(session))?;
                     }
                 }
                 store.campaigns().mark_cell_changed(new.campaign, new.cell)?;
@@ -234,12 +234,12 @@ impl Attempts<'_> {
             if is_open {
                 return Ok(());
             }
-            let number = store.attempts().insert(new, (None, None))?;
-            store.attempts().close((new.campaign, new.cell, number), end)
+            let number = store.attempts().insert(new, None, None)?;
+            store.attempts().close(new.campaign, new.cell, number, end)
         })
     }
 
-    fn insert(&self, new: NewAttempt<'_>, (run, session): (Option<RunId>, Option<&str>)) -> Result<u64> {
+    fn insert(&self, new: NewAttempt<'_>, run: Option<RunId>, session: Option<&str>) -> Result<u64> {
         let number = self
             .store
             .connection
@@ -270,11 +270,11 @@ impl Attempts<'_> {
         self.store.all_or_nothing(|store| {
             store
                 .attempts()
-                .close((&attempt.campaign, attempt.cell, attempt.number), end)
+                .close(&attempt.campaign, attempt.cell, attempt.number, end)
         })
     }
 
-    fn close(&self, (campaign, cell, number): (&str, u64, u64), end: AttemptEnd<'_>) -> Result<()> {
+    fn close(&self, campaign: &str, cell: u64, number: u64, end: AttemptEnd<'_>) -> Result<()> {
         self.store
             .connection
             .prepare_cached(
@@ -305,18 +305,14 @@ impl Attempts<'_> {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn withdraw_unsent_run(
-        &self,
-        attempt: &AttemptRow,
-        (cause, reason): (EndCause, &str),
-    ) -> Result<bool> {
+    pub fn withdraw_unsent_run(&self, attempt: &AttemptRow, cause: EndCause, reason: &str) -> Result<bool> {
         self.store.all_or_nothing(|store| {
             let run = attempt.run.map_or(Ok(None), |run| store.runs().get(run))?;
             let is_unsent = run.is_some_and(|row| row.spec_sha256.is_none());
             Ok(is_unsent
                 && store
                     .attempts()
-                    .end_run_in_transaction(attempt, (cause, reason), false)?)
+                    .end_run_in_transaction(attempt, cause, reason, false)?)
         })
     }
 
@@ -329,13 +325,14 @@ impl Attempts<'_> {
     pub fn end_run(
         &self,
         attempt: &AttemptRow,
-        (cause, reason): (EndCause, &str),
+        cause: EndCause,
+        reason: &str,
         gives_up: bool,
     ) -> Result<bool> {
         self.store.all_or_nothing(|store| {
             store
                 .attempts()
-                .end_run_in_transaction(attempt, (cause, reason), gives_up)
+                .end_run_in_transaction(attempt, cause, reason, gives_up)
         })
     }
 
@@ -343,7 +340,8 @@ impl Attempts<'_> {
     fn end_run_in_transaction(
         &self,
         attempt: &AttemptRow,
-        (cause, reason): (EndCause, &str),
+        cause: EndCause,
+        reason: &str,
         gives_up: bool,
     ) -> Result<bool> {
         let is_first = attempt.cause.is_none();

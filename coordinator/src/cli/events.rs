@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     loop {
         for event in &shown {
             let is_text = context.format == Format::Text;
-            if is_text && !words.are_new(event) {
+            if is_text && !words.insert(event) {
                 continue;
             }
             let line = line(event, context.format)?;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
 struct LastWords(BTreeMap<String, String>);
 
 impl LastWords {
-    fn are_new(&mut self, event: &Event) -> bool {
+    fn insert(&mut self, event: &Event) -> bool {
         let last = self.0.insert(event.id().to_owned(), event.text.clone());
         last.as_ref() != Some(&event.text)
     }

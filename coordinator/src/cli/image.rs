@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// The device's name
     name: String,
     /// The directory to write to [default: image-NAME]
-    #[arg(long = "output", alias = "out", value_name = "DIR")]
+    #[arg(long = "output", value_name = "DIR")]
     out: Option<PathBuf>,
     /// The board's processor
     #[arg(long, value_name = "ARCH", default_value = "arm64", value_parser = ["arm64", "amd64"])]

@@ -33,12 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The scratch directory, as MLPERF_SCRATCH_PATH names it [default: the workspace's]
-    #[arg(
-        long = "output",
-        alias = "out",
-        value_name = "DIR",
-        env = "MLPERF_SCRATCH_PATH"
-    )]
+    #[arg(long = "output", value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
     out: Option<PathBuf>,
     /// Type of the samples: fp32, fp16 or int8 [default: the benchmark's]
     #[arg(long, value_name = "TYPE")]

@@ -29,7 +29,7 @@ pub(super) enum Command {
         /// The run's id, its beginning or end, or `last`
         run: String,
         /// The directory to create
-        #[arg(long = "output", alias = "out", value_name = "DIR")]
+        #[arg(long = "output", value_name = "DIR")]
         out: PathBuf,
     },
     /// Verify runs: the device's signature, and the hash of every file

@@ -255,6 +255,23 @@ impl Coordinator {
         self.request_run_on("null", mode)
     }
 
+    /// Requests a run of the null engine on one of several devices and returns its id.
+    pub fn request_run_of(&self, device: &SimulatedDevice) -> String {
+        let requested = self.json(&[
+            "run",
+            "--device",
+            device.id.as_str(),
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+            "--no-wait",
+        ]);
+        requested["runs"][0]["run"].as_str().unwrap().to_owned()
+    }
+
     /// Requests a run and returns its id.
     pub fn request_run_on(&self, engine: &str, mode: &str) -> String {
         let requested = self.json(&[

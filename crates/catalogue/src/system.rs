@@ -151,7 +151,7 @@ impl System {
         }
         for (number, run) in system.runs.iter().enumerate() {
             let before = &system.runs[..number];
-            if let Some(reason) = run.fault().or_else(|| run.is_second(before)) {
+            if let Some(reason) = run.fault().or_else(|| run.duplicate_message(before)) {
                 return Err(SystemError::Run {
                     line: line_of_run(text, number),
                     benchmark: run.benchmark.clone(),
@@ -209,7 +209,7 @@ impl SystemRun {
         self.expected.fault(self.scenario)
     }
 
-    fn is_second(&self, before: &[Self]) -> Option<String> {
+    fn duplicate_message(&self, before: &[Self]) -> Option<String> {
         let same = |other: &&Self| {
             (&other.benchmark, other.scenario, other.power, other.engine)
                 == (&self.benchmark, self.scenario, self.power, self.engine)

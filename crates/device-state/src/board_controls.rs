@@ -13,6 +13,7 @@ use std::{
 };
 
 use crate::{
+    control_error::ControlError,
     device_control::DeviceControl,
     nvpmodel::{self, OfferedMode},
     state_request::{ClockRate, PowerMode},
@@ -166,12 +167,12 @@ impl BoardControls {
     /// Returns the number of a power mode.
     ///
     /// # Errors
-    /// A sentence when nvpmodel.conf does not have the mode.
-    pub fn power_mode(&self, requested: &PowerMode) -> Result<u32, String> {
+    /// An error when nvpmodel.conf does not have the mode.
+    pub fn power_mode(&self, requested: &PowerMode) -> Result<u32, ControlError> {
         let text = self.text("etc/nvpmodel.conf").unwrap_or_default();
         let modes = nvpmodel::offered_modes(&text);
         if modes.is_empty() {
-            return Err("this board has no nvpmodel.conf with power modes".to_owned());
+            return Err(ControlError::NoPowerModes);
         }
         let name = |mode: &OfferedMode| mode.name.clone().unwrap_or_default();
         let found = match requested {
@@ -189,34 +190,31 @@ impl BoardControls {
                 .map(|mode| format!("{} ({})", name(mode), mode.id))
                 .collect::<Vec<_>>()
         };
-        found.map(|mode| mode.id).ok_or_else(|| {
-            format!(
-                "nvpmodel.conf has no mode {requested}; it has {}",
-                known().join(", ")
-            )
-        })
+        found
+            .map(|mode| mode.id)
+            .ok_or_else(|| ControlError::UnknownPowerMode {
+                requested: requested.clone(),
+                known: known(),
+            })
     }
 
     /// Returns the value of a clock's control for a rate, in the control's unit.
     ///
     /// # Errors
-    /// A sentence when the board does not have the clock, or the clock does not support the rate.
-    pub fn clock_value(&self, control: DeviceControl, rate: ClockRate) -> Result<String, String> {
-        let (unit, rates, highest) = self.rates(control).ok_or_else(|| {
-            format!("{control} cannot be set: this board does not have it, or does not list its rates")
-        })?;
+    /// An error when the board does not have the clock, or the clock does not support the rate.
+    pub fn clock_value(&self, control: DeviceControl, rate: ClockRate) -> Result<String, ControlError> {
+        let (unit, rates, highest) = self.rates(control).ok_or(ControlError::NoRates(control))?;
         let value = match rate {
             ClockRate::Highest => highest,
             ClockRate::Hz(hz) => hz / unit,
         };
         if value == 0 || value > highest || !(rates.is_empty() || rates.contains(&value)) {
-            let near = rates
-                .iter()
-                .min_by_key(|known| known.abs_diff(value))
-                .unwrap_or(&highest);
-            return Err(format!(
-                "{control} has no clock of {value}; the nearest is {near}"
-            ));
+            let nearest = rates.iter().min_by_key(|known| known.abs_diff(value));
+            return Err(ControlError::UnsupportedRate {
+                control,
+                value,
+                nearest: nearest.copied().unwrap_or(highest),
+            });
         }
         Ok(value.to_string())
     }

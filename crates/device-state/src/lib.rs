@@ -2,7 +2,7 @@
 //! verifies it and always restores it.
 //!
 //! [`state_request`], [`message`] and [`client`] are what an agent needs to talk to the helper. [`device_control`],
-//! [`board_controls`], [`journal`], [`transaction`] and [`session`] are the helper. The helper has a fixed set of
+//! [`board_controls`], [`control_error`], [`journal`], [`transaction`] and [`session`] are the helper. The helper has a fixed set of
 //! operations. It accepts no path, command or free text from outside, and finds every file itself.
 //!
 //! The crate does not measure and knows no benchmark. The coordinator decides which state a run gets, and the agent decides
@@ -10,6 +10,7 @@
 
 pub mod board_controls;
 pub mod client;
+pub mod control_error;
 pub mod device_control;
 pub mod journal;
 pub mod message;

@@ -60,7 +60,7 @@ fn run_session(options: &Options) -> Result<(), (u8, String)> {
         BufReader::new(input),
         output,
     )
-    .map_err(|reason| (1, reason))
+    .map_err(|refusal| (1, refusal.reason))
 }
 
 fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {

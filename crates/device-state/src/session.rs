@@ -23,13 +23,13 @@ const BUSY: &str = "another run has set the board's state; try again when it has
 /// Answers requests until the connection ends, then restores a state that is still applied.
 ///
 /// # Errors
-/// A sentence that names what could not be restored.
+/// [`Refusal`] when a control does not take its earlier value.
 pub fn serve(
     board: &BoardControls,
     journal_dir: &std::path::Path,
     input: impl BufRead,
     mut output: impl Write,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let mut applied: Option<AppliedState> = None;
     let mut input = input;
     while let Ok(Some(line)) = next_line(&mut input) {
@@ -42,7 +42,7 @@ pub fn serve(
         }
     }
     let Some(applied) = applied else { return Ok(()) };
-    applied.restore().map(drop).map_err(|refusal| refusal.reason)
+    applied.restore().map(drop)
 }
 
 fn answer(

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, io, thread::sleep, time::Duration};
 
 use crate::{
     board_controls::BoardControls,
+    control_error::ControlError,
     device_control::DeviceControl,
     journal::{Journal, SavedState},
     message::ControlReport,
@@ -88,7 +89,7 @@ pub fn apply(
                 line.read.as_deref().unwrap_or("nothing")
             ),
         },
-        Err(reason) => reason,
+        Err(error) => error.to_string(),
     };
     let reason = match applied.restore() {
         Ok(_) => reason,
@@ -148,11 +149,11 @@ fn set_all(
     board: &BoardControls,
     request: &StateRequest,
     requested: &mut BTreeMap<DeviceControl, String>,
-) -> Result<(), String> {
+) -> Result<(), ControlError> {
     let mut set = |control: DeviceControl, value: String| {
         write_if_different(board, control, &value)?;
         requested.insert(control, value);
-        Ok::<(), String>(())
+        Ok::<(), ControlError>(())
     };
     if let Some(fan) = request.fan {
         if board.read(DeviceControl::FanControl).is_some() {
@@ -178,9 +179,10 @@ fn set_all(
         // Core 0 always exists and stays online. Its `online` file exists on arm64 and not on x86.
         let all = cores.iter().filter(|core| **core > 0).count() + 1;
         if count == 0 || count > u32::try_from(all).unwrap_or(u32::MAX) {
-            return Err(format!(
-                "{count} cores cannot be online: this board takes 1 to {all} cores"
-            ));
+            return Err(ControlError::CoreCount {
+                requested: count,
+                all,
+            });
         }
         for &core in cores.iter().filter(|core| **core < count) {
             set(DeviceControl::Core(core), "1".to_owned())?;
@@ -231,9 +233,9 @@ fn set_all(
 }
 
 /// Refuses a request for a kind of control that the board does not have. Otherwise the request would succeed with nothing set.
-fn require_any(found: Vec<u32>, kind: &str) -> Result<Vec<u32>, String> {
+fn require_any(found: Vec<u32>, kind: &'static str) -> Result<Vec<u32>, ControlError> {
     if found.is_empty() {
-        return Err(format!("this board has no {kind} that can be set"));
+        return Err(ControlError::NoControl(kind));
     }
     Ok(found)
 }
@@ -241,10 +243,10 @@ fn require_any(found: Vec<u32>, kind: &str) -> Result<Vec<u32>, String> {
 /// Sets the upper bound, and for a lock also the lower bound, in the order that keeps the lower at or below the upper.
 fn set_bounds(
     board: &BoardControls,
-    set: &mut impl FnMut(DeviceControl, String) -> Result<(), String>,
+    set: &mut impl FnMut(DeviceControl, String) -> Result<(), ControlError>,
     (min, max): (DeviceControl, DeviceControl),
     clock: ClockSetting,
-) -> Result<(), String> {
+) -> Result<(), ControlError> {
     let value = board.clock_value(max, clock.rate())?;
     let lower = match clock {
         ClockSetting::Lock(_) => Some(value.clone()),
@@ -273,13 +275,19 @@ fn is_above(a: &str, b: &str) -> bool {
     number(a) > number(b)
 }
 
-fn write_if_different(board: &BoardControls, control: DeviceControl, value: &str) -> Result<(), String> {
+fn write_if_different(
+    board: &BoardControls,
+    control: DeviceControl,
+    value: &str,
+) -> Result<(), ControlError> {
     if board.read(control).as_deref() == Some(value) {
         return Ok(());
     }
-    board
-        .write(control, value)
-        .map_err(|e| format!("{control} could not be set to {value}: {e}"))
+    board.write(control, value).map_err(|source| ControlError::Write {
+        control,
+        value: value.to_owned(),
+        source,
+    })
 }
 
 fn restore(

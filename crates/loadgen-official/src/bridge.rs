@@ -165,7 +165,7 @@ impl Bridge {
     fn load(&self, indices: &[usize]) {
         let loaded = self.guarded(0, "loading samples", || {
             self.qsl.load_samples_to_ram(indices)?;
-            self.observer.window_begins(self.phase());
+            self.observer.on_window_begin(self.phase());
             Ok(())
         });
         if loaded.is_err() {
@@ -185,7 +185,7 @@ impl Bridge {
             *self.accuracy.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.issued_so_far());
         }
         let _ = self.guarded(0, "unloading samples", || {
-            self.observer.window_ends(phase);
+            self.observer.on_window_end(phase);
             self.qsl.unload_samples_from_ram(indices)
         });
     }

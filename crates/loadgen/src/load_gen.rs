@@ -45,9 +45,9 @@ pub trait LoadGen: Sync {
 /// the measurement.
 pub trait RunObserver: Sync {
     /// Called when the samples are loaded. The timed window opens when this returns.
-    fn window_begins(&self, _phase: Phase) {}
+    fn on_window_begin(&self, _phase: Phase) {}
     /// Called when the timed window is closed and every response has arrived.
-    fn window_ends(&self, _phase: Phase) {}
+    fn on_window_end(&self, _phase: Phase) {}
 }
 
 /// An observer that does nothing.

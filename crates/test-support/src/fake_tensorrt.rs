@@ -9,6 +9,8 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::at_exit::remove_at_exit;
+
 /// File name of TensorRT's library, as [`FakeTensorrt::new`] compiles it.
 const LIBRARY: &str = "libnvinfer.so.8";
 const SHIM: &str = "libregatta_trt-8.5.2.so";
@@ -41,6 +43,11 @@ impl FakeTensorrt {
             &[&["-I", include.to_str().unwrap()], flags].concat(),
         );
         fakes
+    }
+
+    /// Lets the directory stay until this process ends, for fakes in a `static`.
+    pub fn remove_at_exit(&self) {
+        remove_at_exit(self.directory.path().to_owned());
     }
 
     /// Renames the library to that of another major version, and replaces the shim of 8.5.2 by shims of these versions. The environment

@@ -7,6 +7,7 @@
     reason = "what cannot be set up fails the test that wanted it"
 )]
 
+mod at_exit;
 mod corpus;
 pub mod counting_allocator;
 pub mod edit;

@@ -96,7 +96,7 @@ impl Form {
             ""
         };
         let (dtype, layout) = (self.dtype.word(), self.layout);
-        format!("regatta prep {benchmark} --dtype {dtype} --layout {layout}{scale} --out SCRATCH")
+        format!("regatta prep {benchmark} --dtype {dtype} --layout {layout}{scale} --output SCRATCH")
     }
 }
 
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(changed.dataset.map, benchmark.dataset.map);
         assert_eq!(
             form.prep_command("digits"),
-            "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH"
+            "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --output SCRATCH"
         );
         let half = Form::new(Dtype::Float16, Layout::Linear);
         assert!(benchmark.form().converts_to(half) && !half.converts_to(form));

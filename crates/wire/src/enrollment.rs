@@ -28,8 +28,6 @@ pub const MAX_REQUEST_LEN: usize = 1024;
 pub const MAX_RESPONSE_LEN: usize = 32 * 1024;
 
 const SCHEME: &str = "regatta-enroll://";
-/// The scheme of older coordinators' tokens, which prepared images may have.
-const OLDER_SCHEME: &str = "regatta-enrol://";
 const CONTEXT: &[u8] = b"regatta enrollment 1\0";
 
 /// A one-time token that lets one device enroll until it expires: `regatta-enroll://HOST:PORT/FINGERPRINT/SECRET`.
@@ -78,11 +76,7 @@ impl FromStr for EnrollmentToken {
     type Err = InvalidEnrollmentToken;
 
     fn from_str(text: &str) -> Result<Self, InvalidEnrollmentToken> {
-        let rest = text
-            .trim()
-            .strip_prefix(SCHEME)
-            .or_else(|| text.strip_prefix(OLDER_SCHEME))
-            .ok_or(InvalidEnrollmentToken)?;
+        let rest = text.trim().strip_prefix(SCHEME).ok_or(InvalidEnrollmentToken)?;
         let mut parts = rest.split('/');
         let (Some(address), Some(authority), Some(secret), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
@@ -236,8 +230,6 @@ mod tests {
         for host in ["10.0.0.5", "lab.local", "fe80::1"] {
             let token = token(host);
             assert_eq!(token.to_string().parse::<EnrollmentToken>().as_ref(), Ok(&token));
-            let older = token.to_string().replace(SCHEME, OLDER_SCHEME);
-            assert_eq!(older.parse::<EnrollmentToken>().as_ref(), Ok(&token));
             assert!(!format!("{token:?}").contains("0101"), "{token:?}");
         }
     }

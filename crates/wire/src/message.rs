@@ -80,8 +80,7 @@ pub struct Heartbeat {
     pub running: Option<RunId>,
     /// The bytes in the spool that the coordinator has not acknowledged.
     pub spooled_bytes: u64,
-    /// The board's sensors. They follow the other fields in the body, unless none is known: agents and coordinators of before ignore them.
-    #[serde(skip)]
+    /// The board's sensors.
     pub readings: BoardReadings,
 }
 
@@ -96,24 +95,6 @@ pub struct BoardReadings {
 
 impl Message for Heartbeat {
     const KIND: FrameKind = FrameKind::Heartbeat;
-
-    fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
-        let mut body = postcard::to_allocvec(self).map_err(invalid::<Self>)?;
-        if self.readings != BoardReadings::default() {
-            body = postcard::to_extend(&self.readings, body).map_err(invalid::<Self>)?;
-        }
-        Ok(frame::encode(Self::KIND.number(), &body))
-    }
-
-    fn from_frame(bytes: &[u8]) -> Result<Self, FrameError> {
-        let (_version, body) = frame::decode(Self::KIND.number(), bytes)?;
-        let (mut heartbeat, rest): (Self, &[u8]) =
-            postcard::take_from_bytes(body).map_err(invalid::<Self>)?;
-        if !rest.is_empty() {
-            heartbeat.readings = postcard::from_bytes(rest).map_err(invalid::<Self>)?;
-        }
-        Ok(heartbeat)
-    }
 }
 
 /// The error of a body that is not valid for a kind of message.

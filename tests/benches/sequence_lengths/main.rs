@@ -32,7 +32,7 @@ fn main() -> Result<(), AnyError> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 1..=rounds {
         without.push(seconds(scratch.path(), &[])?);
-        with.push(seconds(scratch.path(), &["--setting", LENGTHS])?);
+        with.push(seconds(scratch.path(), &["--set", LENGTHS])?);
         println!(
             "round {round}: {:.1} ms per sample without, {:.1} ms with {LENGTHS}",
             1e3 * without[round - 1],
@@ -89,8 +89,8 @@ fn run(scratch: &Path, count: usize, settings: &[&str]) -> Result<f64, AnyError>
         "*.Offline.min_query_count = {count}\n*.Offline.min_duration = 1\n*.Offline.target_qps = 1\n"
     );
     fs::write(scratch.join("mlperf.conf"), conf)?;
-    let words = "bench --sut tract --model bert-99 --scenario Offline --mode PerformanceOnly --benchmark-file benchmark.toml --scratch . \
-                 --mlperf-conf mlperf.conf --log-dir logs --format json --setting batch_size=4 --setting warmup_duration=0";
+    let words = "bench --engine tract --benchmark bert-99 --scenario Offline --mode PerformanceOnly --benchmark-file benchmark.toml --scratch . \
+                 --mlperf-conf mlperf.conf --log-dir logs --format json --set batch_size=4 --set warmup_duration=0";
     let before = children_seconds();
     let ended = Command::new(agent())
         .args(words.split_ascii_whitespace())

@@ -28,7 +28,7 @@ overlay_and_a_wrong_clock() {
     local root=$work/root ntp
     boat=overlay-$architecture
     package 0.1.5 "$agent"
-    typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --out "$work/image-overlay"
+    typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --output "$work/image-overlay"
     cp -a --reflink=auto "$base/root" "$root"
     tar -xpzf "$work/image-overlay/overlay.tar.gz" -C "$root"
     disk_of "$root" "$work/flashed"

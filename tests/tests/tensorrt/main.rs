@@ -38,7 +38,7 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
     let refused = tensorrt.run_command(&[&offline[..], &[&board]].concat());
     let printed = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{printed}");
-    let prep = "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH";
+    let prep = "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --output SCRATCH";
     assert!(printed.contains(prep), "{printed}");
 
     // As the hint says, with the scale that is exact for pixels of 0 to 16, divided by 16.

@@ -36,8 +36,8 @@ pub(crate) const LEFT_OUT: &str = "\0";
 /// Returns the arguments of a short `bench` on a fixture's files, with `more` instead of or after the usual flags.
 pub(crate) fn bench_arguments<'a>(more: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     let usual = [
-        ("--sut", "null"),
-        ("--model", "pixels"),
+        ("--engine", "null"),
+        ("--benchmark", "pixels"),
         ("--scenario", "SingleStream"),
         ("--mode", "PerformanceOnly"),
         ("--mlperf-conf", "mlperf.conf"),

@@ -82,16 +82,16 @@ impl Place {
         flags: &[&str],
         environment: &[(&str, &str)],
     ) -> Ended {
-        let usual = "bench --model pixels --benchmark-file benchmark.toml --scratch . --mlperf-conf mlperf.conf \
-                     --user-conf user.conf --log-dir logs --format json --setting warmup_duration=0.05";
+        let usual = "bench --benchmark pixels --benchmark-file benchmark.toml --scratch . --mlperf-conf mlperf.conf \
+                     --user-conf user.conf --log-dir logs --format json --set warmup_duration=0.05";
         let mut arguments: Vec<&str> = usual.split_ascii_whitespace().collect();
-        arguments.extend(["--sut", self.sut, "--loadgen", self.loadgen]);
+        arguments.extend(["--engine", self.sut, "--loadgen", self.loadgen]);
         arguments.extend(["--scenario", scenario, "--mode", mode]);
         if mode == "PerformanceOnly" {
             arguments.extend(["--duration", "100ms"]);
         }
         for setting in settings {
-            arguments.extend(["--setting", setting]);
+            arguments.extend(["--set", setting]);
         }
         arguments.extend(flags);
         self.agent(&arguments, environment)

@@ -24,14 +24,15 @@ impl Scheduler {
                 _ => run_failure(row),
             },
         };
-        self.end_attempt(attempt, (failed, run.as_ref()), None, now)
+        self.end_attempt(attempt, failed, run.as_ref(), None, now)
     }
 
     /// Ends an attempt, good or failed. `testing` is the testing run of a power session.
     pub(super) fn end_attempt(
         &mut self,
         attempt: &AttemptRow,
-        (failed, run): (Option<(EndCause, String)>, Option<&RunRow>),
+        failed: Option<(EndCause, String)>,
+        run: Option<&RunRow>,
         testing: Option<RunId>,
         now: Now,
     ) -> anyhow::Result<()> {
@@ -117,20 +118,27 @@ impl Scheduler {
         let device = devices.iter().find(|row| row.id == attempt.device);
         if let Some(row) = device.filter(|row| is_present(row) && !is_eligible(row)) {
             let reason = format!("{} was {} before it had the run", row.name, why_not(Some(row)));
-            let cause = (EndCause::Infrastructure, reason.as_str());
-            if self.store.attempts().withdraw_unsent_run(attempt, cause)? {
+            if self
+                .store
+                .attempts()
+                .withdraw_unsent_run(attempt, EndCause::Infrastructure, &reason)?
+            {
                 return Ok(true);
             }
         }
         if let Some(seconds) = self.absences.absent_for(&attempt.device, campaign, now.instant) {
             let device = self.device_name(&attempt.device)?;
             let reason = format!("{device} was absent for {seconds} s while it had the run");
-            let cause = (EndCause::Infrastructure, reason.as_str());
-            return Ok(self.store.attempts().end_run(attempt, cause, true)?);
+            return Ok(self
+                .store
+                .attempts()
+                .end_run(attempt, EndCause::Infrastructure, &reason, true)?);
         }
         if campaign.state == CampaignState::Aborted {
-            let cause = (EndCause::Operator, ABORTED);
-            return Ok(self.store.attempts().end_run(attempt, cause, false)?);
+            return Ok(self
+                .store
+                .attempts()
+                .end_run(attempt, EndCause::Operator, ABORTED, false)?);
         }
         Ok(false)
     }

@@ -64,10 +64,17 @@ impl Scheduler {
                 None => draft(combination, device, &catalogue, &files),
                 Some(test) => {
                     // Pending audits have both runs.
-                    let Some(runs) = progress.audited_runs(attempt.cell) else {
+                    let Some((performance, accuracy)) = progress.audited_runs(attempt.cell) else {
                         continue;
                     };
-                    audit_draft(test, runs, &catalogue, (&self.workspace, &self.store))?
+                    audit_draft(
+                        test,
+                        performance,
+                        accuracy,
+                        &catalogue,
+                        &self.workspace,
+                        &self.store,
+                    )?
                 }
             };
             match drafted {
@@ -155,7 +162,7 @@ impl Scheduler {
         match open.iter().find(|row| row.session.as_ref() == Some(&session)) {
             Some(attempt) => {
                 let failed = Some((EndCause::Infrastructure, reason));
-                self.end_attempt(attempt, (failed, None), None, now)
+                self.end_attempt(attempt, failed, None, None, now)
             }
             None => Ok(()),
         }

@@ -40,7 +40,7 @@ impl Scheduler {
         }
         let requested = is_aborted.then(|| (EndCause::Operator, ABORTED.to_owned()));
         let result = session_result(session, end, requested, &self.store)?;
-        self.end_attempt(attempt, (result.failure, None), result.run, now)?;
+        self.end_attempt(attempt, result.failure, None, result.run, now)?;
         self.power.forget(session);
         Ok(())
     }

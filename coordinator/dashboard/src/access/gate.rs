@@ -140,7 +140,7 @@ impl Gate {
             }
             match route_use {
                 RouteUse::Everybody => {}
-                RouteUse::Reader => has_form_token(&visitor, &form).map_err(Denial::Refused)?,
+                RouteUse::Reader => require_form_token(&visitor, &form).map_err(Denial::Refused)?,
                 RouteUse::Operator => {
                     let operator = self.operator(&visitor, &form, from).await;
                     parts.extensions.insert(operator.map_err(Denial::Refused)?);
@@ -173,7 +173,7 @@ impl Gate {
                 (role, Operator::of(&name, Visitor::Program(token), &self.access))
             }
             Visitor::User(session) => {
-                has_form_token(visitor, form)?;
+                require_form_token(visitor, form)?;
                 let operator = Operator::of(&session.name, visitor.clone(), &self.access);
                 (session.role, operator)
             }
@@ -253,7 +253,7 @@ fn denied(denial: Denial, path: &str, target: &str) -> Response {
     }
 }
 
-fn has_form_token(visitor: &Visitor, form: &Form) -> Result<(), PageError> {
+fn require_form_token(visitor: &Visitor, form: &Form) -> Result<(), PageError> {
     let (_, expected) = visitor.account().ok_or_else(foreign)?;
     let is_equal = form.field("csrf").as_bytes().ct_eq(expected.as_bytes());
     match bool::from(is_equal) {

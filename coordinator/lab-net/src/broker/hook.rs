@@ -48,7 +48,7 @@ impl Hook {
             }
             return PublishAction::Handled;
         }
-        let retain = event.retain && self.retained.may_leave(&topic, &event.topic, event.payload.len());
+        let retain = event.retain && self.retained.reserve(&topic, &event.topic, event.payload.len());
         let sender = Arc::clone(&event.client_id);
         let message = without_properties(event, retain);
         self.routing.route(&topic, &message, &sender).await;

@@ -52,7 +52,7 @@ struct Left {
 impl Retained {
     /// Returns whether a message may be retained, and counts it if so. `payload` is its length in bytes. Length 0 removes the retained
     /// message of the topic.
-    pub(super) fn may_leave(&self, topic: &Topic, text: &Arc<str>, payload: usize) -> bool {
+    pub(super) fn reserve(&self, topic: &Topic, text: &Arc<str>, payload: usize) -> bool {
         if !matches!(topic.leaf, Leaf::Hello | Leaf::State(_)) {
             return false;
         }
@@ -63,7 +63,7 @@ impl Retained {
         } = &mut *all;
         let left = devices.entry(topic.device.clone()).or_default();
         let before = left.bytes;
-        let may = left.may_hold(text, payload, *bytes_left);
+        let may = left.reserve(text, payload, *bytes_left);
         *bytes_left = (*bytes_left + before).saturating_sub(left.bytes);
         if left.sizes.is_empty() {
             devices.remove(&topic.device);
@@ -73,7 +73,7 @@ impl Retained {
 }
 
 impl Left {
-    fn may_hold(&mut self, topic: &Arc<str>, payload: usize, bytes_left: usize) -> bool {
+    fn reserve(&mut self, topic: &Arc<str>, payload: usize, bytes_left: usize) -> bool {
         if payload == 0 {
             self.bytes -= self.sizes.remove(topic).unwrap_or(0);
             return true;
@@ -104,21 +104,21 @@ mod tests {
         let retained = Retained::default();
         let state =
             |number: usize| format!("regatta/v1/{DEVICE}/state/01930e7a-6f00-7000-8000-{number:012x}");
-        let may_leave = |topic: String, payload| {
+        let reserve = |topic: String, payload| {
             let text: Arc<str> = topic.as_str().into();
-            retained.may_leave(&Topic::parse(&topic).unwrap(), &text, payload)
+            retained.reserve(&Topic::parse(&topic).unwrap(), &text, payload)
         };
         let taken = (0..1000)
-            .filter(|number| may_leave(state(*number), 64 * 1024))
+            .filter(|number| reserve(state(*number), 64 * 1024))
             .count();
         assert_eq!(taken, 63, "4 MiB in pieces of 64 KiB and a topic");
-        assert!(may_leave(state(0), 10), "less than before is always good");
-        assert!(may_leave(state(1), 0), "and so is nothing");
-        assert!(may_leave(state(2000), 64 * 1024), "there is bytes_left again");
+        assert!(reserve(state(0), 10), "less than before is always good");
+        assert!(reserve(state(1), 0), "and so is nothing");
+        assert!(reserve(state(2000), 64 * 1024), "there is bytes_left again");
         let other = format!("regatta/v1/{}/hello", "f".repeat(32));
-        assert!(may_leave(other, 64 * 1024), "others have a share of their own");
+        assert!(reserve(other, 64 * 1024), "others have a share of their own");
         for leaf in ["telemetry", "log/01930e7a-6f00-7000-8000-000000000001/a"] {
-            assert!(!may_leave(format!("regatta/v1/{DEVICE}/{leaf}"), 1), "{leaf}");
+            assert!(!reserve(format!("regatta/v1/{DEVICE}/{leaf}"), 1), "{leaf}");
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
         let change = |number: usize, payload| {
             let topic = format!("regatta/v1/{DEVICE}/state/01930e7a-6f00-7000-8000-{number:012x}");
             let text: Arc<str> = topic.as_str().into();
-            retained.may_leave(&Topic::parse(&topic).unwrap(), &text, payload)
+            retained.reserve(&Topic::parse(&topic).unwrap(), &text, payload)
         };
         let kept = (0..2 * MESSAGES_PER_DEVICE)
             .filter(|number| change(*number, 1))
@@ -146,22 +146,20 @@ mod tests {
     #[test]
     fn ever_new_devices_leave_a_bounded_number_of_bytes() {
         let retained = Retained::default();
-        let may_leave = |device: usize, payload: usize| {
+        let reserve = |device: usize, payload: usize| {
             let topic = format!("regatta/v1/{device:032x}/hello");
             let text: Arc<str> = topic.as_str().into();
-            retained.may_leave(&Topic::parse(&topic).unwrap(), &text, payload)
+            retained.reserve(&Topic::parse(&topic).unwrap(), &text, payload)
         };
-        let kept = (0..10_000)
-            .filter(|device| may_leave(*device, 128 * 1024))
-            .count();
+        let kept = (0..10_000).filter(|device| reserve(*device, 128 * 1024)).count();
         assert!((2_000..=2_048).contains(&kept), "{kept}");
         assert!(
-            may_leave(0, 10) && may_leave(0, 64 * 1024),
+            reserve(0, 10) && reserve(0, 64 * 1024),
             "a device may change what it left"
         );
-        assert!(!may_leave(20_000, 128 * 1024));
+        assert!(!reserve(20_000, 128 * 1024));
         assert!(
-            may_leave(1, 0) && may_leave(20_000, 64 * 1024),
+            reserve(1, 0) && reserve(20_000, 64 * 1024),
             "there is bytes_left again"
         );
     }

@@ -107,7 +107,7 @@ impl Desk {
                 self.enroll(&store, &device, request.public_key, secret, Renaming::Allowed)?
             }
             EnrollPurpose::Renew => {
-                let name = self.may_renew(&store, &device)?;
+                let name = self.claim_renewal(&store, &device)?;
                 let issued = self.issue(&device, request.public_key)?;
                 store.members().add_certificate(&device, issued.row())?;
                 (name, issued)
@@ -147,7 +147,7 @@ impl Desk {
     }
 
     /// Returns the name of a device that may renew its certificate now.
-    fn may_renew(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
+    fn claim_renewal(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
         let member = store
             .members()
             .get(device)?

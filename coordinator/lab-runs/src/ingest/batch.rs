@@ -205,7 +205,7 @@ impl Ingest {
             return self.take_inventory(&device, Inventory::from_frame(payload)?, touched);
         }
         let identity = self.sessions.of(&device, Instant::now());
-        if !self.is_single(&device, identity) {
+        if !self.note_identity(&device, identity) {
             return Err(Refusal::new(RejectKind::Duplicated, device));
         }
         match topic.leaf {
@@ -263,7 +263,7 @@ impl Ingest {
             session: page.session,
             newest: page.number,
         })?;
-        if !self.is_single(device, identity) {
+        if !self.note_identity(device, identity) {
             return Err(Refusal::new(RejectKind::Duplicated, device.clone()));
         }
         let is_settled = self.sessions.is_settled(device, Instant::now());
@@ -274,7 +274,7 @@ impl Ingest {
     }
 
     /// Returns whether a single agent uses the device's identity. `store_identities` stores a change of that.
-    fn is_single(&mut self, device: &DeviceId, identity: Identity) -> bool {
+    fn note_identity(&mut self, device: &DeviceId, identity: Identity) -> bool {
         match identity {
             Identity::Single => true,
             Identity::Duplicated | Identity::Outdated => false,

@@ -97,7 +97,7 @@ impl Ingest {
         };
         let mut settled = Vec::with_capacity(batch.streams.len());
         for stream in batch.streams {
-            if !self.is_run_known(&stream) {
+            if !self.close_unless_known(&stream) {
                 continue;
             }
             let result = match stream.file.and_then(|file| flushed.get(file)) {
@@ -186,7 +186,7 @@ impl Ingest {
     }
 
     /// Returns whether a stream's run is still in the store. The streams of a removed run are closed.
-    fn is_run_known(&mut self, stream: &Flushing) -> bool {
+    fn close_unless_known(&mut self, stream: &Flushing) -> bool {
         match self.store.runs().device_of_sent(stream.key.1) {
             Ok(None) => {
                 self.reject_removed(stream);

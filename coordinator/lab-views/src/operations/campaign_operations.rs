@@ -88,7 +88,7 @@ pub fn move_deadline(
     if store.campaigns().set_deadline(&row.name, until.as_deref(), by)? {
         Ok(())
     } else {
-        Err(was_aborted(&row.name))
+        Err(aborted_error(&row.name))
     }
 }
 
@@ -96,7 +96,7 @@ pub fn move_deadline(
 fn expect_retriable(row: &CampaignRow) -> Result<(), OperationError> {
     let name = &row.name;
     if row.state == CampaignState::Aborted {
-        return Err(was_aborted(name));
+        return Err(aborted_error(name));
     }
     if let Some(deadline) = row.deadline.as_ref().filter(|at| has_passed(at)) {
         return Err(OperationError::refused(
@@ -107,7 +107,7 @@ fn expect_retriable(row: &CampaignRow) -> Result<(), OperationError> {
     Ok(())
 }
 
-fn was_aborted(name: &str) -> OperationError {
+fn aborted_error(name: &str) -> OperationError {
     OperationError::refused(
         format!("campaign {name} was aborted"),
         "start a plan with another name",

@@ -59,10 +59,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let mut requested = Vec::new();
     for device in &devices {
         requested.extend(of_device(
-            args,
-            device,
-            (&catalogue, benchmark),
-            (context, &workspace, &store),
+            args, device, &catalogue, benchmark, context, &workspace, &store,
         )?);
     }
     expect_available_or_force(&mut requested, args.force, &store)?;
@@ -108,8 +105,11 @@ fn finish_with_script(
 fn of_device(
     args: &Args,
     device: &DeviceRow,
-    (catalogue, benchmark): (&Catalogue, &Benchmark),
-    (context, workspace, store): (&Context, &Workspace, &Store),
+    catalogue: &Catalogue,
+    benchmark: &Benchmark,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
 ) -> Result<Vec<RunDraft>, Failure> {
     let scenarios = match args.scenario.as_slice() {
         [] => Scenario::ALL.as_slice(),

@@ -146,7 +146,8 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
     deploy(
         &tasks,
         &args.flags,
-        (&workspace, context),
+        &workspace,
+        context,
         &packages,
         |tasks, at_once, work| {
             let boards: Vec<&Task> = tasks.iter().collect();
@@ -163,7 +164,8 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
 fn deploy(
     tasks: &[Task],
     flags: &DeployFlags,
-    (workspace, context): (&Workspace, &Context),
+    workspace: &Workspace,
+    context: &Context,
     packages: &[Package],
     in_turn: impl FnOnce(&[Task], usize, &BoardWork<'_>) -> Result<Results, Failure>,
 ) -> CommandResult {
@@ -204,13 +206,14 @@ fn tasks(
     let config = SshConfig::of_user()?;
     hosts
         .into_iter()
-        .map(|host| task(host, (port, take_over), flags, &config))
+        .map(|host| task(host, port, take_over, flags, &config))
         .collect()
 }
 
 fn task(
     host: Host,
-    (port, take_over): (Option<u16>, bool),
+    port: Option<u16>,
+    take_over: bool,
     flags: &DeployFlags,
     config: &SshConfig,
 ) -> Result<Task, Failure> {

@@ -106,7 +106,7 @@ impl Rollout<'_> {
             if last > 1 {
                 tell(&format!("wave {number} of {last}: {} devices", wave.len()));
             }
-            let mut of_wave = self.wave(wave, at_once, (failures.in_all, &interrupts), work);
+            let mut of_wave = self.wave(wave, at_once, failures.in_all, &interrupts, work);
             self.examine(wave, &mut of_wave, number == last, &interrupts)?;
             failures.in_wave = of_wave
                 .iter()
@@ -157,7 +157,8 @@ impl Rollout<'_> {
         &self,
         wave: &[Job<'_>],
         at_once: usize,
-        (earlier, interrupts): (usize, &Interrupts),
+        earlier: usize,
+        interrupts: &Interrupts,
         work: &BoardWork<'_>,
     ) -> Vec<BoardResult> {
         let failures = Mutex::new(Failures {

@@ -101,7 +101,8 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
     deploy(
         &tasks,
         &args.flags,
-        (&workspace, context),
+        &workspace,
+        context,
         &packages,
         |tasks, at_once, work| {
             let jobs: Vec<Job<'_>> = tasks

@@ -18,7 +18,8 @@ impl Session<'_> {
         &self,
         store: &Store,
         agent: &mut Agent,
-        (catalogue, benchmark): (&Catalogue, &Benchmark),
+        catalogue: &Catalogue,
+        benchmark: &Benchmark,
         device: &DeviceId,
     ) -> Result<Vec<RunRow>, Failure> {
         let mut requested = Vec::new();

@@ -119,7 +119,7 @@ impl Session<'_> {
         })?;
         let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
         let audits = match rows.first() {
-            Some(row) => self.audit(&store, &mut agent, (catalogue, benchmark), &row.device)?,
+            Some(row) => self.audit(&store, &mut agent, catalogue, benchmark, &row.device)?,
             None => Vec::new(),
         };
         let rehearsal = self.rehearse(catalogue, rows.iter().chain(&audits));

@@ -30,6 +30,7 @@ use crate::{
     tables,
 };
 use regatta_campaigns::{SubmissionCells, SubmissionSettings, submission_plan};
+use regatta_lab_net::fleet::default_engine;
 use regatta_lab_store::{DeviceRow, StatePreset, Store};
 use regatta_lab_views::submission_status::{
     ResultStatus, StatusRequest, SubmissionStatus, submission_status,
@@ -277,10 +278,15 @@ impl<'a> SubmissionRequest<'a> {
             benchmark: benchmark.name.clone(),
             scenarios,
             audits: audits.map(str::to_owned).collect(),
-            builds_engines: self.settings.engine == Some(EngineKind::Tensorrt),
+            builds_engines: self.engine_of(device) == Some(EngineKind::Tensorrt),
             state: state(args, &facts),
             loadgen: self.loadgen(args, benchmark, device, &facts)?,
         })
+    }
+
+    /// Returns the engine that a device uses.
+    fn engine_of(&self, device: &DeviceRow) -> Option<EngineKind> {
+        self.settings.engine.or_else(|| default_engine(device))
     }
 
     /// Returns the requested LoadGen. By default it is the official one, or Regatta's own for a benchmark that cannot be submitted.

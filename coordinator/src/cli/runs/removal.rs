@@ -63,6 +63,14 @@ pub(in crate::cli) struct PruneArgs {
     dry_run: bool,
 }
 
+/// How runs are removed.
+#[derive(Clone, Copy)]
+struct RemovalOptions {
+    /// Whether the user has confirmed it with a flag.
+    is_confirmed: bool,
+    dry_run: bool,
+}
+
 /// The runs that a command selects for removal.
 struct Selection {
     runs: Vec<RunRow>,
@@ -108,7 +116,11 @@ pub(super) fn remove(
         kept: BTreeMap::new(),
         ..removal
     };
-    all.execute(&forced, (args.yes, args.dry_run), context, workspace, store)
+    let options = RemovalOptions {
+        is_confirmed: args.yes,
+        dry_run: args.dry_run,
+    };
+    all.execute(&forced, options, context, workspace, store)
 }
 
 /// Removes the runs that the flags select, except those that something needs.
@@ -135,7 +147,11 @@ pub(super) fn prune(
             && before.is_none_or(|before| created().is_ok_and(|created| created < before))
             && (!args.failed || matches!(row.state.phase, RunPhase::Failed | RunPhase::Aborted))
     });
-    Selection::plan(rows, store)?.execute("", (args.yes, args.dry_run), context, workspace, store)
+    let options = RemovalOptions {
+        is_confirmed: args.yes,
+        dry_run: args.dry_run,
+    };
+    Selection::plan(rows, store)?.execute("", options, context, workspace, store)
 }
 
 impl Selection {
@@ -187,7 +203,7 @@ impl Selection {
     fn execute(
         &self,
         forced: &str,
-        (yes, dry_run): (bool, bool),
+        options: RemovalOptions,
         context: &Context,
         workspace: &Workspace,
         store: &Store,
@@ -206,8 +222,9 @@ impl Selection {
         let staying = removed.iter().filter(|row| row.stays_on_device());
         let mut left: Vec<RunId> = staying.map(|row| row.id).collect();
         let places = places(left.len(), removed.len());
+        let dry_run = options.dry_run;
         if !dry_run && !removed.is_empty() {
-            confirm(&format!("Remove {what} {places}{forced}?"), yes)?;
+            confirm(&format!("Remove {what} {places}{forced}?"), options.is_confirmed)?;
             left.clear();
             let removal = runs::Removal::begin(workspace, store)?;
             for row in &removed {

@@ -47,7 +47,14 @@ pub(super) fn watch(
         );
     }
     let ids: Vec<RunId> = rows.iter().map(|row| row.id).collect();
-    until_over(&ids, (true, None), context, workspace, store)
+    let wait = Wait {
+        context,
+        workspace,
+        store,
+        shows_progress: true,
+        longest: None,
+    };
+    until_over(&ids, &wait)
 }
 
 /// Waits silently until the runs have ended.
@@ -64,24 +71,18 @@ pub(super) fn wait(
     let longest = args
         .timeout
         .map(|longest| Duration::from_millis(longest.millis()));
-    until_over(&ids, (false, longest), context, workspace, store)
-}
-
-fn until_over(
-    ids: &[RunId],
-    (shows_progress, longest): (bool, Option<Duration>),
-    context: &Context,
-    workspace: &Workspace,
-    store: &Store,
-) -> CommandResult {
     let wait = Wait {
         context,
         workspace,
         store,
-        shows_progress,
+        shows_progress: false,
         longest,
     };
+    until_over(&ids, &wait)
+}
+
+fn until_over(ids: &[RunId], wait: &Wait<'_>) -> CommandResult {
     let rows = wait.for_runs(ids)?;
-    let is_good = report(&rows, &[], context)?;
+    let is_good = report(&rows, &[], wait.context)?;
     Ok(if is_good { exit::OK } else { exit::NO })
 }

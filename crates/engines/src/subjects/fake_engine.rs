@@ -38,6 +38,7 @@ pub(super) fn fake_device() -> &'static FakeDevice {
     static FAKE: OnceLock<FakeDevice> = OnceLock::new();
     FAKE.get_or_init(|| {
         let fakes = FakeTensorrt::new();
+        fakes.remove_at_exit();
         // SAFETY: this is the fake of CUDA's driver, which exports this function with this type.
         let driver = unsafe {
             let driver = Library::new(fakes.cuda().join("libcuda.so.1")).unwrap();

@@ -186,7 +186,8 @@ impl KeptMemory {
     /// [`CudaError`] of the driver.
     pub(super) fn take(
         &mut self,
-        (streams, rows): (&[usize], usize),
+        streams: &[usize],
+        rows: usize,
         side: Side,
         position: usize,
         stream: &Stream,

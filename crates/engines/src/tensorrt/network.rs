@@ -178,7 +178,7 @@ impl DeviceNetwork {
                 None => self.give(rows, side, result)?,
             }
         }
-        self.kept.take((streams, rows), side, position, &stream)?;
+        self.kept.take(streams, rows, side, position, &stream)?;
         self.done.record(&stream)?;
         Ok(self.done.wait(self.setup.wait)?)
     }

@@ -74,7 +74,7 @@ impl NetworkSource for DeviceNetworks<'_> {
         let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
         let networks = self.machine.streams(&units, &tensorrt, |unit, place| {
             let tensors = tensors[place.unit].clone();
-            let setup = self.setup(unit, of_device, (layout, tensors), place, streams);
+            let setup = self.setup(unit, of_device, layout, tensors, place, streams);
             DeviceNetwork::new(&unit.context, &unit.engine, setup)
         });
         Ok((self.machine.describe(&tensorrt, &units), networks?))
@@ -101,7 +101,8 @@ impl<'a> DeviceNetworks<'a> {
         &self,
         unit: &LoadedUnit,
         TensorRtLoad { load, tensorrt }: TensorRtLoad<'_>,
-        (layout, tensors): (&NetworkLayout<'_>, NetworkTensors),
+        layout: &NetworkLayout<'_>,
+        tensors: NetworkTensors,
         place: StreamPlace,
         streams: Option<usize>,
     ) -> NetworkSetup {

@@ -152,10 +152,10 @@ fn submission_run_reports_windows_of_both_parts() {
     #[derive(Default)]
     struct Windows(std::sync::Mutex<Vec<String>>);
     impl RunObserver for Windows {
-        fn window_begins(&self, phase: Phase) {
+        fn on_window_begin(&self, phase: Phase) {
             self.0.lock().unwrap().push(format!("+{phase:?}"));
         }
-        fn window_ends(&self, phase: Phase) {
+        fn on_window_end(&self, phase: Phase) {
             self.0.lock().unwrap().push(format!("-{phase:?}"));
         }
     }

@@ -61,13 +61,13 @@ impl Run<'_> {
         self.next_sample += samples;
         self.log.flush();
         let (thread, timing) = TimingThread::enter(&self.request.issue.timing);
-        self.observer.window_begins(phase);
+        self.observer.on_window_begin(phase);
         let measured = match settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => stream::issue(&mut input),
             Scenario::Server => server::issue(&mut input, self.requested.server_num_issue_query_threads),
             Scenario::Offline => offline::issue(&mut input),
         };
-        self.observer.window_ends(phase);
+        self.observer.on_window_end(phase);
         drop(thread);
         self.note_timing(timing);
         self.tap.write_kept();

@@ -35,10 +35,10 @@ enum Deed {
 struct Windows(AtomicU64, AtomicU64);
 
 impl RunObserver for Windows {
-    fn window_begins(&self, _: Phase) {
+    fn on_window_begin(&self, _: Phase) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
-    fn window_ends(&self, _: Phase) {
+    fn on_window_end(&self, _: Phase) {
         self.1.fetch_add(1, Ordering::Relaxed);
     }
 }

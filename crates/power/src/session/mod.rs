@@ -217,7 +217,7 @@ impl SessionPlan {
             if let Some(part) = progress.workload() {
                 if let Some(line) = workload.follow(part)? {
                     client.write_line(&line);
-                    progress.workload_ends();
+                    progress.mark_workload_end();
                 }
                 if progress.since_workload() > MAX_HANDOVER {
                     return Err(SessionStop::ClientSilent(MAX_HANDOVER).into());

@@ -97,7 +97,7 @@ impl<'a> Progress<'a> {
     }
 
     /// The client's command has got the line with which it ends.
-    pub(super) fn workload_ends(&mut self) {
+    pub(super) fn mark_workload_end(&mut self) {
         self.worked = Some(Instant::now());
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let mut progress = Progress::new(&mut tell);
         progress.enter(SessionPhase::Workload(Part::Ranging));
         assert_eq!(progress.since_workload(), Duration::ZERO);
-        progress.workload_ends();
+        progress.mark_workload_end();
         std::thread::sleep(Duration::from_millis(2));
         assert!(progress.since_workload() > Duration::ZERO);
         progress.enter(SessionPhase::After(Part::Ranging));

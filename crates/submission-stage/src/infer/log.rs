@@ -21,7 +21,7 @@ impl Measured {
     /// Checks that the other scenario's result may be inferred.
     ///
     /// The run must be measured itself. Its log must have the value from which the checkers compute the other result.
-    pub(super) fn may_stand(&self, inference: Inference) -> Result<(), String> {
+    pub(super) fn check_inferable(&self, inference: Inference) -> Result<(), String> {
         let Inference { from, to } = inference;
         let scenario = self.0.value("effective_scenario").and_then(Value::as_str);
         if scenario.and_then(|name| name.parse().ok()) != Some(from) {

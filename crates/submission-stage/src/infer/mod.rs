@@ -189,7 +189,7 @@ impl Submitter<'_> {
                     break;
                 }
                 let measured = Measured::read(&self.draft.root().join(&model).join(from));
-                if let Err(reason) = measured.and_then(|measured| measured.may_stand(*inference)) {
+                if let Err(reason) = measured.and_then(|measured| measured.check_inferable(*inference)) {
                     why = reason;
                     continue;
                 }

@@ -202,7 +202,7 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
             fix,
         ));
     }
-    staging.power_left();
+    staging.report_unused_sessions();
     if kind == Kind::Rehearsal {
         let text = texts::rehearsal(&staged);
         staging

@@ -80,7 +80,7 @@ impl Staging<'_> {
     }
 
     /// Reports sessions that belong to no staged result.
-    pub(super) fn power_left(&mut self) {
+    pub(super) fn report_unused_sessions(&mut self) {
         let left: Vec<_> = self.power.iter().filter(|session| !session.taken).collect();
         let mut faults = Vec::new();
         for session in left {

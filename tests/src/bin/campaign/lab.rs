@@ -206,7 +206,7 @@ impl Lab {
         prepare
             .args(["prep", "digits", "--data"])
             .arg(&data)
-            .arg("--out")
+            .arg("--output")
             .arg(&scratch);
         shell::succeed(&mut prepare).map(drop)
     }

@@ -32,7 +32,8 @@ pub(super) enum GateEnd {
 /// has stopped the guard meanwhile.
 pub(super) fn wait(
     spec: &GateSpec,
-    (root, files): (&Path, &Path),
+    root: &Path,
+    files: &Path,
     is_stopped: impl Fn(Duration) -> bool,
     report: impl Fn(String),
 ) -> GateEnd {
@@ -169,7 +170,7 @@ mod tests {
         let root = board_root("agx-orin-jetpack6");
         put(root.path(), ZONE, "71500\n");
         let reports = RefCell::new(Vec::new());
-        let end = wait(&below(60_000, 60), (root.path(), root.path()), sleep, |text| {
+        let end = wait(&below(60_000, 60), root.path(), root.path(), sleep, |text| {
             reports.borrow_mut().push(text);
             put(root.path(), ZONE, "52000\n");
         });
@@ -190,8 +191,7 @@ mod tests {
     fn a_board_that_stays_hot_or_has_no_sensor_is_refused() {
         let root = board_root("agx-orin-jetpack6");
         put(root.path(), ZONE, "71500\n");
-        let places = (root.path(), root.path());
-        let GateEnd::Closed(reason) = wait(&below(60_000, 1), places, sleep, drop) else {
+        let GateEnd::Closed(reason) = wait(&below(60_000, 1), root.path(), root.path(), sleep, drop) else {
             panic!("it opened");
         };
         assert!(
@@ -201,8 +201,7 @@ mod tests {
             "{reason}"
         );
         let none = tempfile::tempdir().unwrap();
-        let places = (none.path(), none.path());
-        let GateEnd::Closed(reason) = wait(&below(60_000, 600), places, sleep, drop) else {
+        let GateEnd::Closed(reason) = wait(&below(60_000, 600), none.path(), none.path(), sleep, drop) else {
             panic!("it opened");
         };
         assert!(reason.contains("no temperature sensor"), "{reason}");
@@ -211,6 +210,9 @@ mod tests {
             min_disk_bytes: Some(u64::MAX),
             ..below(0, 600)
         };
-        assert_eq!(wait(&large, places, |_| true, drop), GateEnd::Stopped);
+        assert_eq!(
+            wait(&large, none.path(), none.path(), |_| true, drop),
+            GateEnd::Stopped
+        );
     }
 }

@@ -118,7 +118,7 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::Unbou
                 Ok(Order::Phase(_)) | Err(orders::RecvTimeoutError::Timeout)
             )
         };
-        match gate::wait(spec, (&plan.root, &plan.files), is_stopped, waiting) {
+        match gate::wait(spec, &plan.root, &plan.files, is_stopped, waiting) {
             GateEnd::Open(proof) => {
                 guard.proof.gate = Some(proof);
                 report(GuardEvent::GateOpened);
@@ -184,7 +184,7 @@ fn sample_until_stopped(
                 let is_written = file
                     .as_mut()
                     .is_some_and(|file| append_sample(file, seconds, phase, &sample));
-                tally.count((seconds, phase), sampler.meanings(), &sample, is_written);
+                tally.count(seconds, phase, sampler.meanings(), &sample, is_written);
                 next += PERIOD;
                 // After a stall of several seconds, record gaps instead of a burst of samples.
                 while next < Instant::now() {

@@ -62,7 +62,8 @@ impl Tally {
     /// Adds a sample. `is_written` states whether it was written to the file.
     pub(super) fn count(
         &mut self,
-        (seconds, phase): (f64, RunPhase),
+        seconds: f64,
+        phase: RunPhase,
         meanings: &[(String, Kind)],
         sample: &Sample,
         is_written: bool,
@@ -176,7 +177,7 @@ mod tests {
             .iter()
             .map(|(name, kind, _)| ((*name).to_owned(), *kind))
             .collect();
-        tally.count((seconds, phase), &meanings, &sample, true);
+        tally.count(seconds, phase, &meanings, &sample, true);
     }
 
     #[test]

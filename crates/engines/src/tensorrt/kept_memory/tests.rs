@@ -92,7 +92,7 @@ impl States {
             let to = self.kept.inputs[0].side(1 - side);
             self.stream.copy_to_device(to, &self.host, rows * 4).unwrap();
         }
-        self.kept.take((streams, rows), side, 0, &self.stream).unwrap();
+        self.kept.take(streams, rows, side, 0, &self.stream).unwrap();
         self.stream.synchronize().unwrap();
     }
 }
