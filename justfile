@@ -20,6 +20,10 @@ ci:
 long:
     .ci/long
 
+# Makes all that is released, in dist-out.
+dist *arguments:
+    ./dist {{arguments}}
+
 # Checks names of files, documents and formatting, in seconds.
 check:
     tools/house-rules

@@ -36,8 +36,9 @@ options=(
     -o "Dir::State=$work/state" -o "Dir::State::Lists=$work/state/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/cache"
     -o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture" -o Acquire::Languages=none
     -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o "APT::Sandbox::User=$(id -un)"
+    -o APT::Update::Error-Mode=any -o Acquire::Retries=2
 )
-apt-get -qq "${options[@]}" update >&2 || could_not "$mirror has no Debian 11 for $architecture, or cannot be reached; DEBIAN_MIRROR names another"
+apt-get -qq "${options[@]}" update >&2 || could_not "$mirror has no Debian 11 for $architecture, or cannot be reached${http_proxy:+ by the proxy $http_proxy}; DEBIAN_MIRROR names another"
 (cd "$work/packages" && apt-get -qq "${options[@]}" download libc6 libc6-dev libgcc-s1 >&2) || could_not "apt could not fetch libc6, libc6-dev and libgcc-s1"
 for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$work/root"; done
 

@@ -12,9 +12,10 @@
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-wrong_use() { echo "package.sh: $1; hint: its first lines list the options" >&2; exit 2; }
+wrong_use() { echo "package.sh: $1; hint: --help lists the options" >&2; exit 2; }
 binary='' architecture='' out='' version='' helper='' cli_docs='' shims='' plugins='' level=9
 while [ $# -gt 0 ]; do
+    case $1 in -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;; esac
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
     case $1 in
         --binary) binary=$2 ;;
@@ -50,12 +51,11 @@ fi
 case $level in [1-9]) ;; *) wrong_use "--level is 1 to 9" ;; esac
 case $architecture in arm64 | amd64) ;; *) wrong_use "--arch is arm64 or amd64" ;; esac
 command -v dpkg-deb >/dev/null || { echo "package.sh: dpkg-deb is missing; it comes with Debian and Ubuntu" >&2; exit 3; }
-version=${version:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml")}
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 0)}
+. "$here/archives.sh"
+version=${version:-$(workspace_version)}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-umask 022
 
 # ---- The Debian package.
 root=$work/deb
@@ -70,39 +70,21 @@ if [ ${#libraries[@]} -gt 0 ]; then
     mkdir -p "$root/usr/lib/regatta"
     install -m 0644 "${libraries[@]}" "$root/usr/lib/regatta/"
 fi
-if [ -f "$cli_docs/regatta-agent.1" ]; then
-    install -D -m 0644 -t "$root/usr/share/man/man1" "$cli_docs"/regatta-agent*.1
-    gzip -9n "$root"/usr/share/man/man1/*.1
-    install -D -m 0644 "$cli_docs/regatta-agent.bash" "$root/usr/share/bash-completion/completions/regatta-agent"
-    install -D -m 0644 "$cli_docs/_regatta-agent" "$root/usr/share/zsh/vendor-completions/_regatta-agent"
-    install -D -m 0644 "$cli_docs/regatta-agent.fish" "$root/usr/share/fish/vendor_completions.d/regatta-agent.fish"
-fi
+[ ! -f "$cli_docs/regatta-agent.1" ] || add_cli_docs regatta-agent "$cli_docs" "$root/usr" vendor-completions
 # Not among the documents: minimal systems leave those out.
 install -D -m 0644 "$here/../agent/agent.example.toml" "$root/usr/share/regatta-agent/agent.example.toml"
 install -D -m 0644 "$here/../docs/headless.md" "$documents/headless.md"
 install -m 0644 "$here/../LICENSE" "$documents/copyright"
 mkdir "$root/DEBIAN"
 for script in preinst postinst prerm postrm; do install -m 0755 "$here/debian/$script" "$root/DEBIAN/$script"; done
-cat >"$root/DEBIAN/control" <<CONTROL
-Package: regatta-agent
-Version: $version
-Architecture: $architecture
-Maintainer: The Regatta authors <regatta@localhost>
-Section: utils
-Priority: optional
-Depends: libc6 (>= 2.31), libgcc-s1 | libgcc1, adduser
-Installed-Size: $(du -sk "$root/usr" | cut -f1)
-Description: runs MLPerf Inference on this device, for a Regatta coordinator
- A headless daemon: receives benchmark runs over MQTT, executes each in its own process and delivers the logs byte for
- byte. Runs need no Python, no Docker and no root.
-CONTROL
-(cd "$root" && find usr lib -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
-find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-
+write_control "$root" regatta-agent "$version" "$architecture" "libc6 (>= 2.31), libgcc-s1 | libgcc1, adduser" \
+    "runs MLPerf Inference on this device, for a Regatta coordinator" <<'DESCRIPTION'
+A headless daemon: receives benchmark runs over MQTT, executes each in its own process and delivers the logs byte for
+byte. Runs need no Python, no Docker and no root.
+DESCRIPTION
 mkdir -p "$out"
 deb=$out/regatta-agent_${version}_$architecture.deb
-# gzip, not xz: `regatta device deploy` reads the package without dpkg.
-dpkg-deb --root-owner-group -Zgzip "-z$level" --build "$root" "$deb" >/dev/null
+close_package "$root" "$deb" "$level"
 
 # ---- The archive.
 name=regatta-agent-$version-$architecture
@@ -115,5 +97,5 @@ if [ -f "$cli_docs/regatta-agent.1" ]; then
     install -D -m 0644 -t "$work/$name/man" "$cli_docs"/regatta-agent*.1
     install -D -m 0644 -t "$work/$name/completions" "$cli_docs/regatta-agent.bash" "$cli_docs/_regatta-agent" "$cli_docs/regatta-agent.fish"
 fi
-tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip "-${level}n" >"$out/$name.tar.gz"
+close_archive "$work" "$name" "$out/$name.tar.gz" "$level"
 printf '%s\n' "$deb" "$out/$name.tar.gz"

@@ -180,11 +180,31 @@ impl DeployLab {
     }
 
     fn device_command(&self, name: &str) -> Command {
-        let mut command = self.lab.regatta();
-        command.args(["device", name]);
+        let mut command = self.of_user(self.lab.regatta());
+        command.args(["device", name]).arg("--package").arg(self.dist());
         command
-            .arg("--package")
-            .arg(self.dist())
+    }
+
+    /// Returns `regatta device deploy boat-1` to a board with its key, without `--package`, started from `directory`.
+    #[must_use]
+    pub fn without_package(&self, sshd: &Sshd, directory: &Path) -> Command {
+        let mut command = self.of_user(self.lab.regatta());
+        command.current_dir(directory).args(["device", "deploy", BOAT]);
+        self.log_in(&mut command, sshd);
+        command
+    }
+
+    /// Adds the login on a board, with its key and host key.
+    pub fn log_in(&self, command: &mut Command, sshd: &Sshd) {
+        command.arg(format!("{SAILOR}@127.0.0.1:{}", sshd.port));
+        command.arg("--identity").arg(sshd.key());
+        command.args(["--accept-host-key", &sshd.fingerprint()]);
+    }
+
+    /// Makes a command the user's, who has no ssh-agent and no terminal.
+    #[must_use]
+    pub fn of_user(&self, mut command: Command) -> Command {
+        command
             .env("HOME", self.home())
             .env_remove("SSH_AUTH_SOCK")
             .stdin(Stdio::null());
@@ -192,7 +212,9 @@ impl DeployLab {
     }
 }
 
-const fn architecture() -> &'static str {
+/// Returns Debian's name of this machine's architecture.
+#[must_use]
+pub const fn architecture() -> &'static str {
     if cfg!(target_arch = "aarch64") {
         "arm64"
     } else {

@@ -38,6 +38,10 @@ pub struct Likeness<'a> {
     pub config: &'a str,
     /// The program that is the user's shell, instead of `/bin/sh`. Beside it is `sftp.py`, the SFTP server.
     pub shell: Option<&'a str>,
+    /// Directories of this machine that are mounted on the board, with their places there.
+    pub mounts: &'a [(&'a Path, &'a str)],
+    /// Whether /usr is read-only.
+    pub read_only_usr: bool,
     /// Whether the board has systemd, and the real sudo allows the user with the password. Otherwise no systemd runs.
     pub sudo: bool,
 }
@@ -140,6 +144,15 @@ impl Sshd {
         self.run(Likeness::default());
     }
 
+    /// Ends everything that runs on the board, and starts it again.
+    ///
+    /// # Panics
+    /// Panics when the server does not restart.
+    pub fn reboot(&mut self, likeness: Likeness<'_>) {
+        self.server = None;
+        self.run(likeness);
+    }
+
     /// Accepts another private key, too.
     ///
     /// # Panics
@@ -219,8 +232,15 @@ impl Sshd {
             String::new()
         };
         let run = "mount -t tmpfs -o mode=755 tmpfs /run\nmkdir /run/sshd\n";
+        let mut mounts = String::new();
+        for (from, to) in likeness.mounts {
+            mounts.push_str(&format!("mount --bind {} {to}\n", from.display()));
+        }
+        if likeness.read_only_usr {
+            mounts.push_str("mount --bind /usr /usr\nmount -o remount,bind,ro /usr\n");
+        }
         let script = format!(
-            "set -e\n{disk}{run}{system}for file in passwd group shadow; do mount --bind {here}/$file /etc/$file; done\n\
+            "set -e\n{disk}{run}{system}{mounts}for file in passwd group shadow; do mount --bind {here}/$file /etc/$file; done\n\
              exec /usr/sbin/sshd -D -e -f {here}/sshd_config"
         );
         let mut command = Command::new("unshare");

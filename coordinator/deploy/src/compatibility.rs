@@ -46,6 +46,9 @@ pub enum CompatibilityError {
         /// The required space in KiB.
         needed_kib: u64,
     },
+    /// The system's directories cannot be written to.
+    #[error("/usr is read-only on this board, and the system service is installed there")]
+    ReadOnlyUsr,
     /// Root rights are required and not available.
     #[error("{user} has no sudo on this board, and the system service needs root's rights")]
     NoSudo {
@@ -64,12 +67,13 @@ impl CompatibilityError {
     /// Returns the hint for the user.
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Architecture { .. } => {
-                Some("cross/build.sh and packaging/package.sh make one: docs/headless.md")
-            }
+            Self::Architecture { .. } => Some("the agent is made for arm64 and amd64"),
             Self::OldGlibc { .. } => Some("flash JetPack 5 or later"),
             Self::NoGlibc => None,
             Self::Disk { .. } => Some("make room there and run this again"),
+            Self::ReadOnlyUsr => {
+                Some("--as user installs into the login's home; or: sudo mount -o remount,rw /usr")
+            }
             Self::NoSudo { .. } => Some("--as user installs for that login alone, without root"),
             Self::RootAsUser => Some("log in as that user, or leave --as out"),
             Self::NoDpkg => Some("--as user installs for an ordinary login, without either"),
@@ -92,35 +96,44 @@ pub(crate) fn way(
             user: survey.user.clone(),
         }),
         Some(InstallMethod::System) if !has_system => Err(CompatibilityError::NoDpkg),
+        Some(InstallMethod::System) if survey.is_usr_read_only => Err(CompatibilityError::ReadOnlyUsr),
         Some(InstallMethod::User) if survey.is_root => Err(CompatibilityError::RootAsUser),
         Some(way) => Ok(way),
-        None if has_root && has_system => Ok(InstallMethod::System),
+        None if has_root && has_system && !survey.is_usr_read_only => Ok(InstallMethod::System),
+        None if survey.is_root && has_system => Err(CompatibilityError::ReadOnlyUsr),
         None if survey.is_root => Err(CompatibilityError::NoDpkg),
         None => Ok(InstallMethod::User),
     }
 }
 
-/// Returns the package for a board.
+/// Checks that the agent runs with the board's C library.
 ///
 /// # Errors
 /// Returns [`CompatibilityError`].
-pub(crate) fn package<'a>(
-    survey: &Survey,
-    way: InstallMethod,
-    packages: &'a [Package],
-) -> Result<&'a Package, CompatibilityError> {
+pub(crate) fn check_glibc(survey: &Survey) -> Result<(), CompatibilityError> {
     match survey.glibc {
-        None => return Err(CompatibilityError::NoGlibc),
+        None => Err(CompatibilityError::NoGlibc),
         Some(found) if found < OLDEST_GLIBC => {
             let jetpack = match (&survey.jetpack, &survey.l4t) {
                 (Some(jetpack), _) => format!(" (JetPack {jetpack})"),
                 (None, Some(l4t)) => format!(" ({l4t})"),
                 (None, None) => String::new(),
             };
-            return Err(CompatibilityError::OldGlibc { found, jetpack });
+            Err(CompatibilityError::OldGlibc { found, jetpack })
         }
-        Some(_) => {}
+        Some(_) => Ok(()),
     }
+}
+
+/// Returns the package for a board.
+///
+/// # Errors
+/// Returns [`CompatibilityError::Architecture`].
+pub(crate) fn package<'a>(
+    survey: &Survey,
+    way: InstallMethod,
+    packages: &'a [Package],
+) -> Result<&'a Package, CompatibilityError> {
     let architecture = survey.architecture();
     packages
         .iter()
@@ -212,6 +225,7 @@ mod tests {
         let decision = |lines: &str, requested| {
             let survey = survey(lines);
             let outcome = way(&survey, requested).and_then(|way| {
+                check_glibc(&survey)?;
                 let package = package(&survey, way, &packages)?;
                 check_space(&survey, package)?;
                 Ok(way)
@@ -232,6 +246,15 @@ mod tests {
             ),
             decision(&with("glibc=glibc 2.31", "glibc="), None),
             decision(&with("free_usr_kib=41943040", "free_usr_kib=2048"), None),
+            decision(
+                &with("package=\n", "usr=read-only\n"),
+                Some(InstallMethod::System),
+            ),
+            decision(&with("package=\n", "usr=read-only\n"), None),
+            decision(
+                &with("uid=1000", "uid=0").replace("package=\n", "usr=read-only\n"),
+                None,
+            ),
             decision(&with("sudo=asks\n", ""), Some(InstallMethod::System)),
             decision(&with("sudo=asks\n", ""), None),
             decision(&with("uid=1000", "uid=0"), Some(InstallMethod::User)),

@@ -24,7 +24,7 @@ pub(super) struct Contents {
 }
 
 /// Reads the members of an `ar` archive: a header of 60 bytes, the body, and a padding byte after odd lengths.
-fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+pub(super) fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut file = regular_file::open(path)?;
     let mut magic = [0; 8];
     file.read_exact(&mut magic)?;

@@ -3,19 +3,21 @@
 
 use std::net::IpAddr;
 
-use regatta_ssh::{Board, Secret};
+use regatta_ssh::{Board, Root, Secret};
 use regatta_types::DeviceId;
 
 use super::{
-    compatibility,
     error::DeployError,
+    examination::{Examination, Examiner},
     hello,
     identity::{EnrollmentState, Identity, enrollment_state},
     install_method::InstallMethod,
     lab::{Lab, LabError},
     order::{DeployOutcome, Order, Plan, ProgressReporter},
     package::Package,
+    package_source::PackageSource,
     settings::Settings,
+    shim::ShimCache,
     site::{Places, Site, StepError},
     survey::Survey,
 };
@@ -35,8 +37,10 @@ pub struct Deployment<'a> {
     pub store: &'a Store,
     /// The addresses and authority with which boards reach the lab.
     pub lab: &'a Lab,
-    /// The available packages.
-    pub packages: &'a [Package],
+    /// The source of packages.
+    pub packages: &'a dyn PackageSource,
+    /// The workspace's TensorRT shims.
+    pub shims: &'a ShimCache,
     /// The user's options.
     pub order: &'a Order,
 }
@@ -58,16 +62,16 @@ impl Deployment<'_> {
         let host = self
             .lab
             .host_for(self.order.coordinator.as_deref(), self.link_address)?;
-        let (mut survey, mut way, mut package) = self.examine(self.order.way)?;
-        say(&survey.sentence());
-        let root = match Site::rights(self.board, &survey, way, password) {
-            Err(StepError::NoSudoer { .. }) if self.order.way.is_none() => {
-                say("sudo is not for this login: for this user alone, then");
-                (survey, way, package) = self.examine(Some(InstallMethod::User))?;
-                None
-            }
-            root => root?,
-        };
+        let (examination, root) = self.examine(password)?;
+        let Examination {
+            survey,
+            package,
+            notes,
+        } = examination;
+        for note in &notes {
+            say(note);
+        }
+        let way = package.way;
         let places = Places::of(way, &survey);
         let site = Site {
             board: self.board,
@@ -83,13 +87,14 @@ impl Deployment<'_> {
             EnrollmentState::ToEnroll | EnrollmentState::Unanswered => None,
         };
         let settings = self.lab.settings(name, &host, enrolled);
-        let is_other = self.runs_other_agent(identity.device.as_ref(), package)?;
-        let plan = self.plan(&site, &survey, package, &settings, enrollment_state, is_other)?;
+        let is_other = self.runs_other_agent(identity.device.as_ref(), &package)?;
+        let plan = self.plan(&site, &survey, &package, &settings, enrollment_state, is_other)?;
         let changes = plan.changes(self.order, &host);
         let done = |device: Option<DeviceId>, agent| DeployOutcome {
             device: device.map(|device| device.to_string()),
             board: survey.sentence(),
             changes: changes.clone(),
+            notes: notes.clone(),
             agent,
         };
         if *dry_run {
@@ -101,7 +106,7 @@ impl Deployment<'_> {
             .any(|path| path.ends_with("bin/regatta-agent"));
         let began = store::now();
         if plan.install.is_some() {
-            self.install(&site, &survey, package)?;
+            self.install(&site, &survey, &package)?;
         }
         let heard = self.bring_up(&site, &plan, &settings, &host, package.agent_sha256(), &began);
         match heard {
@@ -113,29 +118,27 @@ impl Deployment<'_> {
         }
     }
 
-    /// Surveys the board, and selects install method and package.
+    /// Returns the first look at the board, and the source of root rights. A login that sudo does not allow gets the agent for itself.
     fn examine(
         &self,
-        requested: Option<InstallMethod>,
-    ) -> Result<(Survey, InstallMethod, &Package), DeployError> {
-        // Only the survey shows which of the two copies matters, so it checks the system package's.
-        let survey = Survey::of(
-            self.board,
-            Package::copy_name(InstallMethod::System),
-            self.packages,
-        )?;
-        let way = compatibility::way(&survey, requested)?;
-        let survey = match way {
-            InstallMethod::System => survey,
-            InstallMethod::User => {
-                Survey::of(self.board, Package::copy_name(InstallMethod::User), self.packages)?
-            }
+        password: &mut dyn FnMut(bool) -> Option<Secret>,
+    ) -> Result<(Examination, Option<Root>), DeployError> {
+        let examiner = Examiner {
+            board: self.board,
+            packages: self.packages,
+            shims: self.shims,
+            progress: self.progress,
+            dry_run: self.order.dry_run,
         };
-        let package = compatibility::package(&survey, way, self.packages)?;
-        if !compatibility::is_installed(&survey, package) {
-            compatibility::check_space(&survey, package)?;
+        let examination = examiner.examine(self.order.way)?;
+        match Site::rights(self.board, &examination.survey, examination.package.way, password) {
+            Err(StepError::NoSudoer { .. }) if self.order.way.is_none() => {
+                self.progress
+                    .say("sudo is not for this login: for this user alone, then");
+                Ok((examiner.examine(Some(InstallMethod::User))?, None))
+            }
+            root => Ok((examination, root?)),
         }
-        Ok((survey, way, package))
     }
 
     fn identity(&self, site: &Site<'_>) -> Result<Identity, DeployError> {
@@ -175,7 +178,7 @@ impl Deployment<'_> {
         enrollment_state: EnrollmentState,
         runs_other_agent: bool,
     ) -> Result<Plan, DeployError> {
-        let fits = compatibility::is_installed(survey, package);
+        let fits = super::compatibility::is_installed(survey, package);
         let config = site.read(&site.places.config)?;
         let configure = config.is_empty() || settings.applied_to(&config) != config;
         // An agent that cannot report its identity is broken and must be replaced.

@@ -5,7 +5,7 @@ use regatta_types::documents::EndCause;
 
 use super::{
     compatibility::CompatibilityError, hello::HelloError, identity::IdentityError, lab::LabError,
-    site::StepError, survey::SurveyError,
+    package_source::NoPackageError, site::StepError, survey::SurveyError,
 };
 use regatta_lab_net::enrollment::TokenError;
 use regatta_lab_store::StoreError;
@@ -21,6 +21,12 @@ pub enum DeployError {
     /// The agent does not support the board.
     #[error(transparent)]
     CompatibilityError(#[from] CompatibilityError),
+    /// There is no package for the board.
+    #[error(transparent)]
+    NoPackage(#[from] NoPackageError),
+    /// A package cannot be extended by a shim.
+    #[error("the package cannot be extended by the board's TensorRT shim")]
+    Repack(#[source] std::io::Error),
     /// The board is not the expected one.
     #[error(transparent)]
     IdentityError(#[from] IdentityError),
@@ -52,9 +58,10 @@ impl DeployError {
     /// Returns the cause of the failure.
     pub fn cause(&self) -> EndCause {
         match self {
-            Self::CompatibilityError(_) | Self::IdentityError(_) | Self::Step(StepError::NoSudoer { .. }) => {
-                EndCause::Precondition
-            }
+            Self::CompatibilityError(_)
+            | Self::NoPackage(_)
+            | Self::IdentityError(_)
+            | Self::Step(StepError::NoSudoer { .. }) => EndCause::Precondition,
             Self::Step(StepError::Refused { .. })
             | Self::HelloError(HelloError::Silent(_) | HelloError::OtherAgent) => EndCause::Device,
             Self::Undone { cause, .. } => cause.cause(),
@@ -62,6 +69,7 @@ impl DeployError {
             | Self::Link(_)
             | Self::Lab(_)
             | Self::Token(_)
+            | Self::Repack(_)
             | Self::Step(StepError::Link(_) | StepError::Package(_))
             | Self::HelloError(HelloError::Unserved | HelloError::Store(_))
             | Self::Store(_) => EndCause::Infrastructure,
@@ -72,6 +80,7 @@ impl DeployError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::CompatibilityError(unfit) => unfit.hint().map(str::to_owned),
+            Self::NoPackage(error) => Some(error.hint.clone()),
             Self::IdentityError(error) => error.hint(),
             Self::Lab(error) => error.hint().map(str::to_owned),
             Self::Link(_) | Self::Step(StepError::Link(_)) | Self::Survey(SurveyError::Link(_)) => {

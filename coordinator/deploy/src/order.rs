@@ -40,6 +40,8 @@ pub struct DeployOutcome {
     pub board: String,
     /// The changes made, or planned in a dry run.
     pub changes: Vec<String>,
+    /// What the board lacks, as sentences with their remedies.
+    pub notes: Vec<String>,
     /// The agent's version from its hello.
     pub agent: Option<String>,
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use regatta_fsutil::{hash::sha256_of_file, regular_file};
+use regatta_tensorrt::Version;
 
 use super::{
     contents::{self, Contents},
@@ -112,6 +113,18 @@ impl Package {
         program.map_or("", |(_, sha256)| sha256)
     }
 
+    /// Returns the versions of TensorRT that its shims were compiled for.
+    pub fn shims(&self) -> Vec<Version> {
+        let version = |path: &str| {
+            path.rsplit_once("/libregatta_trt-")?
+                .1
+                .strip_suffix(".so")?
+                .parse()
+                .ok()
+        };
+        self.files.iter().filter_map(|(path, _)| version(path)).collect()
+    }
+
     /// Reads the packages in a directory. Returns the newest version of each method and architecture.
     ///
     /// # Errors
@@ -158,7 +171,7 @@ fn numbers(version: &str) -> Vec<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::process::Command;
 
     use regatta_fsutil::hash::sha256_hex;

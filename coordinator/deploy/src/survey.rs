@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_ssh::{Board, LinkLost, Script};
+use regatta_tensorrt::Version;
 use regatta_text::escape;
 
 use super::package::Package;
@@ -59,22 +60,31 @@ pub(crate) struct Survey {
     pub cache: String,
     /// dpkg's status letters and version of the agent's package, for example `ii  0.1.0`. Empty when dpkg does not know it.
     pub package: String,
+    /// The newest TensorRT that is installed.
+    pub tensorrt: Option<Version>,
+    /// The directory of TensorRT's headers.
+    pub tensorrt_headers: Option<String>,
+    /// Whether /usr is mounted read-only.
+    pub is_usr_read_only: bool,
     /// Free space in the home directory, in KiB.
     pub free_home_kib: u64,
     /// Free space in /usr, in KiB.
     pub free_usr_kib: u64,
+    /// Free space in /var/lib, where the system's agent keeps models and samples, in KiB.
+    pub free_state_kib: u64,
     /// SHA-256 of each existing file, by the requested path.
     pub hashes: BTreeMap<String, String>,
 }
 
 impl Survey {
-    /// Surveys the board. The files of `packages` are the ones to hash.
+    /// Surveys the board. The files of `package` and its copy are the ones to hash.
     ///
     /// # Errors
     /// Returns [`SurveyError`].
-    pub(crate) fn of(board: &dyn Board, copy: &str, packages: &[Package]) -> Result<Self, SurveyError> {
-        let mut words = vec![copy];
-        for package in packages {
+    pub(crate) fn of(board: &dyn Board, package: Option<&Package>) -> Result<Self, SurveyError> {
+        let mut words = Vec::new();
+        if let Some(package) = package {
+            words.push(Package::copy_name(package.way));
             words.extend(package.files.iter().map(|(path, _)| path.as_str()));
         }
         let script = Script {
@@ -90,12 +100,15 @@ impl Survey {
     fn from_lines(lines: &str) -> Option<Self> {
         let mut values = BTreeMap::new();
         let mut hashes = BTreeMap::new();
+        let mut tensorrt = None;
         // A login shell may print a greeting first.
         for (key, value) in lines.lines().filter_map(|line| line.split_once('=')) {
             match (key, value.split_once(' ')) {
                 ("sha256", Some((hash, path))) => {
                     hashes.insert(path.to_owned(), hash.to_owned());
                 }
+                // A line for each version, as there may be several.
+                ("tensorrt", _) => tensorrt = tensorrt.max(tensorrt_version(value)),
                 _ => {
                     values.insert(key, value.trim());
                 }
@@ -123,7 +136,11 @@ impl Survey {
             cache: text("cache")?.to_owned(),
             package: text("package").unwrap_or_default().to_owned(),
             free_home_kib: number("free_home_kib").unwrap_or(u64::MAX),
+            tensorrt,
+            tensorrt_headers: text("tensorrt_headers").map(str::to_owned),
+            is_usr_read_only: text("usr") == Some("read-only"),
             free_usr_kib: number("free_usr_kib").unwrap_or(u64::MAX),
+            free_state_kib: number("free_state_kib").unwrap_or(u64::MAX),
             hashes,
         })
     }
@@ -153,6 +170,9 @@ impl Survey {
             Some((major, minor)) => format!("glibc {major}.{minor}"),
             None => "no glibc".to_owned(),
         });
+        if let Some(tensorrt) = self.tensorrt {
+            parts.push(format!("TensorRT {tensorrt}"));
+        }
         parts.push(if self.systemd { "systemd" } else { "no systemd" }.to_owned());
         parts.push(match (self.is_root, self.sudo) {
             (true, _) => "login is root".to_owned(),
@@ -173,6 +193,13 @@ fn glibc_version(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.strip_prefix("glibc ")?.split_once('.')?;
     let minor = minor.split(|c: char| !c.is_ascii_digit()).next()?;
     Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Parses the version in a library's name or of a Debian package, for example `10.3.0` and `10.3.0.30-1+cuda12.5`.
+fn tensorrt_version(text: &str) -> Option<Version> {
+    let upstream = text.split(['-', '+', '~']).next()?;
+    let numbers: Vec<&str> = upstream.split('.').take(3).collect();
+    numbers.join(".").parse().ok()
 }
 
 /// Parses `# R35 (release), REVISION: 4.1, GCID: ...`.
@@ -198,6 +225,15 @@ pub(super) mod tests {
         insta::assert_snapshot!(survey.sentence(), @"Jetson AGX Orin Developer Kit, arm64, JetPack 5.1.2-b104 (L4T 35.4.1), glibc 2.31, systemd, sudo with a password, 40960 MiB free");
         assert_eq!(survey.hashes["/usr/bin/regatta-agent"], "ab12");
         assert_eq!(survey.architecture(), "arm64");
+    }
+
+    #[test]
+    fn the_newest_of_several_versions_of_tensorrt_counts() {
+        let lines =
+            "tensorrt=10.3.0\ntensorrt=8.6.2\ntensorrt=10.3.0.30-1+cuda12.5\ntensorrt=10\ntensorrt=\n";
+        let survey = survey(&format!("{AGX_ORIN}{lines}"));
+        assert_eq!(survey.tensorrt.unwrap().to_string(), "10.3.0");
+        assert!(survey.sentence().contains("glibc 2.31, TensorRT 10.3.0, systemd"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use regatta_fsutil::hash::sha256_hex;
 
 use super::{Context, deploy};
 use crate::exit::{self, CommandResult, Failure};
-use regatta_deploy::{Image, InstallMethod, Lab};
+use regatta_deploy::{Image, InstallMethod, Lab, PackageSource as _};
 use regatta_lab_net::enrollment::{TokenError, check_name};
 use regatta_lab_store::workspace::is_host;
 
@@ -33,7 +33,8 @@ pub(super) struct Args {
     /// How long the board's token is valid: the board must boot for the first time before it expires
     #[arg(long, value_name = "TIME", default_value = "168h")]
     lifetime: HumanDuration,
-    /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, or beside this program]
+    /// The agent's Debian package, or a directory of packages [default: dist-out here, packages in the workspace, those installed
+    /// with this program, or dist-out of its sources]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
     /// Name or address at which the board will reach this machine [default: `host` in regatta.toml]
@@ -69,14 +70,14 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let host = lab
         .host_for(args.coordinator.as_deref(), None)
         .map_err(deploy::lab_failure)?;
-    let packages = deploy::find_packages(&args.package, workspace.root())?;
+    let places = deploy::PackagePlaces::find(&args.package, workspace.root())?;
+    let packages = places.at_hand();
     let package = packages
         .iter()
         .find(|package| package.way == InstallMethod::System && package.architecture == args.arch)
         .ok_or_else(|| {
-            Failure::misuse(format!("no Debian package for {} found", args.arch)).hint(
-                "make one: packaging/package.sh --binary \"$(cross/build.sh ARCH)\" --arch ARCH --out dist; or name one with --package",
-            )
+            Failure::misuse(format!("no Debian package for {} found", args.arch))
+                .hint(places.missing(&args.arch).hint)
         })?;
     let out = args
         .out

@@ -1,7 +1,8 @@
-# Says what this machine is, a `key=value` line each. Words: NAME OF THE PACKAGE'S COPY, then files to hash. Changes nothing.
+# Says what this machine is, a `key=value` line each. Words: NAME OF THE PACKAGE'S COPY, then files to hash; none to hash nothing.
+# Changes nothing.
 say() { printf '%s=%s\n' "$1" "$2"; }
-copy=$1
-shift
+copy=${1:-}
+[ $# -eq 0 ] || shift
 say machine "$(uname -m)"
 say glibc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 say hostname "$(uname -n)"
@@ -20,11 +21,30 @@ if command -v sudo >/dev/null 2>&1; then
     # Asked for the program that is run by it: sudoers may exempt some programs from the password and not others.
     if sudo -n sh -c : regatta 2>/dev/null; then say sudo free; else say sudo asks; fi
 fi
+# The library that an engine would load, by its name or by the package's version; and what a shim for it is compiled with.
+triple=$(uname -m)-linux-gnu
+for library in "/usr/lib/$triple"/libnvinfer.so.[0-9]*.[0-9]*.[0-9]*; do
+    [ ! -e "$library" ] || say tensorrt "${library##*/libnvinfer.so.}"
+done
+dpkg-query -W -f '${db:Status-Abbrev}${Version}\n' 'libnvinfer[0-9]*' 2>/dev/null | sed -n 's/^ii */tensorrt=/p'
+for headers in "/usr/include/$triple" /usr/include /usr/local/tensorrt/include; do
+    if [ -r "$headers/NvInfer.h" ] && [ -r "$headers/NvOnnxParser.h" ]; then
+        say tensorrt_headers "$headers"
+        break
+    fi
+done
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
 say cache "$cache"
 space() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
 say free_home_kib "$(space "$HOME")"
 say free_usr_kib "$(space /usr)"
+say free_state_kib "$(space /var/lib)"
+disk=$(df -P /usr 2>/dev/null | awk 'NR == 2 { print $6 }')
+# The last of several mounts at one place counts.
+case $(awk -v disk="$disk" '$2 == disk { options = $4 } END { print options }' /proc/mounts 2>/dev/null) in
+    ro | ro,*) say usr read-only ;;
+esac
+[ -n "$copy" ] || exit 0
 for file in "$cache/$copy" "$@"; do
     case $file in '~/'*) path=$HOME/${file#'~/'} ;; *) path=$file ;; esac
     if [ -r "$path" ] && [ -f "$path" ]; then

@@ -13,6 +13,8 @@
 //! configs/systems/        likewise
 //! scratch/                data and models for accuracy, unless configured or MLPERF_SCRATCH_PATH says elsewhere
 //! assets/                 what devices get from here, by content (`assets`)
+//! packages/               packages of the agent that the user put here, for `regatta device deploy`
+//! shims/                  TensorRT shims that were compiled for boards, and packages with them
 //! runs/<id>/spec.json     what was asked for, as it was sent
 //! runs/<id>/partial/      streams on their way
 //! runs/<id>/files/        streams that are whole and have the device's SHA-256

@@ -30,7 +30,7 @@ use self::{
     show::{Board, Refusal, Row},
 };
 pub(super) use self::{
-    packages::find as find_packages,
+    packages::PackagePlaces,
     prompt::TerminalPrompt,
     show::Show,
     upgrade::{UpgradeArgs, upgrade},
@@ -38,8 +38,8 @@ pub(super) use self::{
 use super::Context;
 use crate::exit::{self, CommandResult, Failure};
 use regatta_deploy::{
-    DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, Package,
-    ProgressReporter as _,
+    DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, ProgressReporter as _,
+    ShimCache,
 };
 use regatta_lab_net::enrollment::check_name;
 use regatta_lab_store::{
@@ -84,7 +84,8 @@ struct DeployFlags {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// The agent's package, or a directory of packages [default: dist here, in the workspace, or beside this program]
+    /// The agent's package, or a directory of packages [default: dist-out here, packages in the workspace, those installed with
+    /// this program, or dist-out of its sources, where a missing one is built]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
     /// Installation method: `system` (.deb, needs root) or `user` (archive, no root) [default: system if possible]
@@ -142,7 +143,11 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
         }
     };
     let tasks = tasks(hosts, args.port, args.take_over, &args.flags)?;
-    let packages = packages::find(&args.flags.package, workspace.root())?;
+    let packages = PackagePlaces::find(&args.flags.package, workspace.root())?;
+    let packages = match args.flags.dry_run {
+        true => packages.without_building(),
+        false => packages,
+    };
     deploy(
         &tasks,
         &args.flags,
@@ -166,7 +171,7 @@ fn deploy(
     flags: &DeployFlags,
     workspace: &Workspace,
     context: &Context,
-    packages: &[Package],
+    packages: &PackagePlaces,
     in_turn: impl FnOnce(&[Task], usize, &BoardWork<'_>) -> Result<Results, Failure>,
 ) -> CommandResult {
     let lab = Lab::of(workspace).map_err(lab_failure)?;
@@ -175,9 +180,10 @@ fn deploy(
     }
     let show = Show::new(context.is_lively(), tasks.len() > 1);
     let prompt = TerminalPrompt::new(flags.password_stdin, &flags.accept_host_key, &show)?;
+    let shims = ShimCache::new(workspace.root());
     let results = in_turn(tasks, usize::from(flags.parallel), &|task| {
         let board = show.board(&task.order.name);
-        let result = one(task, workspace, &lab, packages, &prompt, &board);
+        let result = one(task, (workspace, &lab), (packages, &shims), &prompt, &board);
         board.end(&result, flags.dry_run);
         result
     });
@@ -292,9 +298,8 @@ fn all<T: Sync, R: Send>(
 
 fn one(
     task: &Task,
-    workspace: &Workspace,
-    lab: &Lab,
-    packages: &[Package],
+    (workspace, lab): (&Workspace, &Lab),
+    (packages, shims): (&PackagePlaces, &ShimCache),
     prompt: &TerminalPrompt<'_>,
     board: &Board<'_>,
 ) -> Result<DeployOutcome, BoardError> {
@@ -309,6 +314,7 @@ fn one(
         store: &store,
         lab,
         packages,
+        shims,
         order: &task.order,
     };
     let outcome = deployment.run(&mut |again| prompt.secret(&Question::Sudo(&task.access), again))?;

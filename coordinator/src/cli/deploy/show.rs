@@ -200,6 +200,11 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
             text.push('\n');
             text.push_str(&sentence(row, dry_run));
         }
+        for row in rows {
+            for note in row.outcome.iter().flat_map(|outcome| &outcome.notes) {
+                text.push_str(&format!("\n{}: {}", row.name, escape(note)));
+            }
+        }
         return text;
     };
     sentence(row, dry_run)

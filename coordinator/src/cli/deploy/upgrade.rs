@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use regatta_text::HumanDuration;
 
 use super::{
-    DeployFlags, Host, deploy, packages,
+    DeployFlags, Host, PackagePlaces, deploy,
     rollout::{Job, Rollout, RolloutOptions, outcome},
     rollout_document, tasks,
     waves::{Portion, sizes},
@@ -15,7 +15,7 @@ use crate::{
     cli::{Context, target_devices::TargetDevices},
     exit::{CommandResult, Failure},
 };
-use regatta_deploy::Package;
+use regatta_deploy::{Package, PackageSource as _};
 use regatta_lab_store::{DeviceActivity, DeviceRow, RolloutRow, Store, workspace::LockError};
 
 /// The flags of a new upgrade, which one that is continued has already.
@@ -33,9 +33,9 @@ const NEW: [&str; 7] = [
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  regatta device upgrade --device all --waves 1,10%,100% --stop-after 5% --check --package dist
+  regatta device upgrade --device all --waves 1,10%,100% --stop-after 5% --check --package dist-out
       one device, then a tenth, then all; stop when a twentieth of a wave fails; check each device with two known runs
-  regatta device upgrade --continue --package dist
+  regatta device upgrade --continue --package dist-out
       continue with the devices that remain")]
 pub(in crate::cli) struct UpgradeArgs {
     #[command(flatten)]
@@ -84,7 +84,13 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
     if args.show {
         return rollout_document::show(context, &workspace, &store);
     }
-    let packages = packages::find(&args.flags.package, workspace.root())?;
+    // An upgrade records its packages when it begins, so that it builds none later.
+    let places = PackagePlaces::find(&args.flags.package, workspace.root())?.without_building();
+    let packages = places.at_hand();
+    if packages.is_empty() {
+        let missing = places.missing("arm64");
+        return Err(Failure::misuse("there is no package of the agent to upgrade to").hint(missing.hint));
+    }
     let is_recorded = !args.flags.dry_run;
     let lock = is_recorded.then(|| workspace.lock_upgrades()).transpose();
     let _lock = lock.map_err(|error| locked(&error))?;
@@ -103,7 +109,7 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
         &args.flags,
         &workspace,
         context,
-        &packages,
+        &places,
         |tasks, at_once, work| {
             let jobs: Vec<Job<'_>> = tasks
                 .iter()

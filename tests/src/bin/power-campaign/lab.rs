@@ -28,6 +28,8 @@ use crate::{
 pub(crate) const ROUND: &str = "v5.1";
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
+    mounts: &[],
+    read_only_usr: false,
     config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
     shell: None,
     programs: &[],

@@ -1,0 +1,179 @@
+//! Compiles the TensorRT shim for a board on the workstation: the shim's sources and scripts are in this program, the compiler and, where
+//! the board's C library is older than the workstation's, Debian 11's C library are not.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use regatta_fsutil::hash::sha256_hex;
+use regatta_ssh::last_lines;
+
+/// The sources, at their paths below the repository's root, from where the scripts find them.
+const SOURCES: [(&str, &str); 7] = [
+    (
+        "crates/tensorrt/shim/build.sh",
+        include_str!("../../../crates/tensorrt/shim/build.sh"),
+    ),
+    (
+        "crates/tensorrt/shim/shim.cc",
+        include_str!("../../../crates/tensorrt/shim/shim.cc"),
+    ),
+    (
+        "crates/tensorrt/shim/regatta_trt.h",
+        include_str!("../../../crates/tensorrt/shim/regatta_trt.h"),
+    ),
+    (
+        "crates/tensorrt/shim/exports.map",
+        include_str!("../../../crates/tensorrt/shim/exports.map"),
+    ),
+    (
+        "crates/tensorrt/shim/cuda/cuda_runtime_api.h",
+        include_str!("../../../crates/tensorrt/shim/cuda/cuda_runtime_api.h"),
+    ),
+    (
+        "cross/older_glibc.c",
+        include_str!("../../../cross/older_glibc.c"),
+    ),
+    ("cross/sysroot.sh", include_str!("../../../cross/sysroot.sh")),
+];
+
+/// A shim that could not be compiled.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CompileError {
+    /// The compiler is not installed.
+    #[error("{compiler} is missing on this machine, which compiles the shim")]
+    NoCompiler {
+        /// Its name.
+        compiler: String,
+        /// Debian's package of it.
+        package: String,
+    },
+    /// The compiled shim needs a newer C library than the board's, and the older one could not be fetched.
+    #[error("a shim that is compiled here needs glibc {}.{}, and Debian 11's could not be fetched: {sysroot}", .needed.0, .needed.1)]
+    NewGlibc {
+        /// The version that it needs.
+        needed: (u32, u32),
+        /// Why the older C library is missing.
+        sysroot: String,
+    },
+    /// The compiler or the linker failed.
+    #[error("the shim cannot be compiled with the board's headers: {0}")]
+    Failed(String),
+    /// The sources cannot be written, or a script not be started.
+    #[error("the shim's sources cannot be written")]
+    Io(#[from] io::Error),
+}
+
+/// Returns a name for the sources' version: shims of other sources do not fit the agent.
+pub(crate) fn sources_version() -> String {
+    let all: String = SOURCES.iter().map(|(_, text)| *text).collect();
+    sha256_hex(all.as_bytes()).chars().take(12).collect()
+}
+
+/// Compiles the shim with the headers in `headers`, below the empty directory `work`. Returns its path.
+///
+/// # Errors
+/// Returns [`CompileError`].
+pub(crate) fn compile(
+    architecture: &str,
+    glibc: Option<(u32, u32)>,
+    headers: &Path,
+    work: &Path,
+) -> Result<PathBuf, CompileError> {
+    let triple = triple(architecture);
+    let compiler = format!("{triple}-g++");
+    if !is_in_path(&compiler) {
+        let package = if architecture == "amd64" {
+            "g++".to_owned()
+        } else {
+            format!("g++-{triple}")
+        };
+        return Err(CompileError::NoCompiler { compiler, package });
+    }
+    for (path, text) in SOURCES {
+        let path = work.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(work))?;
+        fs::write(path, text)?;
+    }
+    let script = |path: &str| {
+        let mut command = Command::new("bash");
+        command.arg(work.join(path));
+        command
+    };
+    let sysroot = path_of(script("cross/sysroot.sh").arg(architecture))?;
+    let mut build = script("crates/tensorrt/shim/build.sh");
+    build.arg("--headers").arg(headers).args(["--cxx", &compiler]);
+    build.env("TMPDIR", work).arg("--out").arg(work.join("out"));
+    if let Ok(sysroot) = &sysroot {
+        build.arg("--sysroot").arg(sysroot);
+    }
+    let shim = path_of(&mut build)?.map_err(CompileError::Failed)?;
+    match (sysroot, newest_glibc(&fs::read(&shim)?), glibc) {
+        (Err(sysroot), Some(needed), Some(found)) if needed > found => {
+            Err(CompileError::NewGlibc { needed, sysroot })
+        }
+        _ => Ok(shim),
+    }
+}
+
+/// Returns the compilers' name of Debian's architecture.
+pub(crate) const fn triple(architecture: &str) -> &'static str {
+    match architecture.as_bytes() {
+        b"amd64" => "x86_64-linux-gnu",
+        _ => "aarch64-linux-gnu",
+    }
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// Runs a script that prints a path. The inner error is the last line that it printed when it failed.
+fn path_of(command: &mut Command) -> io::Result<Result<PathBuf, String>> {
+    let output = command.output()?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    Ok(match (output.status.success(), printed.lines().last()) {
+        (true, Some(path)) => Ok(PathBuf::from(path)),
+        // The scripts say what failed on their last line, after the messages of apt or the compiler.
+        _ => {
+            let printed = String::from_utf8_lossy(&output.stderr);
+            Err(last_lines(printed.lines().last().unwrap_or_default()))
+        }
+    })
+}
+
+/// Returns the newest version of glibc whose symbols a library needs.
+fn newest_glibc(library: &[u8]) -> Option<(u32, u32)> {
+    const PREFIX: &[u8] = b"GLIBC_";
+    let versions = library
+        .windows(PREFIX.len())
+        .enumerate()
+        .filter_map(|(at, window)| {
+            let rest = (window == PREFIX).then(|| library.get(at + PREFIX.len()..))??;
+            let text: String = rest
+                .iter()
+                .map(|&byte| char::from(byte))
+                .take_while(|c| c.is_ascii_digit() || *c == '.')
+                .collect();
+            let (major, minor) = text.split_once('.')?;
+            Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+        });
+    versions.max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_glibc_of_a_library_is_read() {
+        assert_eq!(
+            newest_glibc(b"\0GLIBC_2.17\0GLIBC_2.34\0GLIBC_2.4\0GLIBC_PRIVATE\0GLIBC_2.2.5\0"),
+            Some((2, 34))
+        );
+        assert_eq!(newest_glibc(b"GLIBC_"), None);
+    }
+}
