@@ -5,7 +5,8 @@
 #   build.sh --pypi VERSION --out DIR    the source package `mlcommons-loadgen`; has no git history, for tests only
 #
 # Options: --target aarch64 (Debian's cross compiler), --sysroot DIR (link against an older system's libc),
-# --cxx COMPILER. Writes libregatta_loadgen-<revision>.so and, beside it, the same name with .json: how it was built.
+# --cxx COMPILER. SOURCE_DATE_EPOCH is the build date that LoadGen logs, by default the present. Writes
+# libregatta_loadgen-<revision>.so and, beside it, the same name with .json: how it was built.
 # Exit codes: 0 built, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -71,6 +72,11 @@ cp "$loadgen"/*.cc "$loadgen"/*.h "$work/src/"
 rm -f "$work/src/mlperf_conf.h" "$work/src/version_generated.cc"
 (cd "$loadgen" && python3 -W ignore version_generator.py "$work/src/version_generated.cc" "$loadgen") 2>"$work/generator.log" ||
     could_not "LoadGen's version_generator.py failed: $(tail -n 1 "$work/generator.log")"
+# For builds that give the same bytes: the generator writes when it ran, which LoadGen logs as its build date.
+if [ -n "${SOURCE_DATE_EPOCH:-}" ]; then
+    built=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%S)
+    sed -i '/LoadgenBuildDate/,/}/s/"[^"]*"/"'"$built"'"/' "$work/src/version_generated.cc"
+fi
 version=$(sed -n '/LoadgenVersion()/,/}/s/.*"\(.*\)".*/\1/p' "$work/src/version_generated.cc")
 [ -n "$version" ] || version=$(tr -d '[:space:]' <"$loadgen/VERSION.txt" 2>/dev/null || true)
 [ -n "$version" ] || could_not "the sources do not say which version of LoadGen they are"
