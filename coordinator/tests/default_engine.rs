@@ -145,10 +145,10 @@ fn a_board_without_tensorrt_refuses_runs_and_its_health_check_uses_null_and_says
     let checked = check.wait_with_output().unwrap();
     let document: serde_json::Value =
         serde_json::from_slice(&checked.stdout).unwrap_or_else(|_| unreachable!("{}", text(&checked.stderr)));
-    assert_eq!(document["verdict"], "passed", "{document:#}");
-    let reason = document["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("the answers are not checked, because the engine null does not compute them"),
-        "{reason}"
-    );
+    // The files of the simulated device show no speed in SingleStream, so that the check of the speed is undecided.
+    assert_eq!(document["verdict"], "undecided", "{document:#}");
+    let listed = coordinator.json(&["runs", "list"]);
+    let runs = listed["runs"].as_array().unwrap().iter();
+    let engines: Vec<_> = runs.map(|run| run["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines, ["null", "null"], "{listed:#}");
 }

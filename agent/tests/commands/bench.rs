@@ -92,8 +92,12 @@ fn benchmarks_with_token_latencies_are_valid_without_a_model() {
                 format!("{MLPERF_CONF}{token_latencies}"),
             )
             .unwrap();
-            let conf = "*.SingleStream.target_latency = 0.01\n*.Server.target_qps = 500\n*.Offline.target_qps = 2000\n\
-                        *.Offline.min_query_count = 100\n";
+            // As many queries as early stopping asks for.
+            let rate = if engine == "null" { 2_000_000 } else { 6_000 };
+            let conf = format!(
+                "*.SingleStream.target_latency = 0.01\n*.Server.target_qps = 4000\n*.Offline.target_qps = {rate}\n\
+                 *.Offline.min_query_count = 100\n"
+            );
             fs::write(fixture.path("user.conf"), conf).unwrap();
             for mode in ["PerformanceOnly", "AccuracyOnly"] {
                 let duration = if mode == "AccuracyOnly" { LEFT_OUT } else { "200ms" };

@@ -132,7 +132,9 @@ pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
     input.set.gpu_engine = Some(keys.join(","));
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let files = RunFiles::read(&workspace, &store)?;
-    let drafts = resolve(&input, std::slice::from_ref(&device), &catalogue, &files, &store)?;
+    let mut drafts = resolve(&input, std::slice::from_ref(&device), &catalogue, &files, &store)?;
+    // A quarantined device has engines too.
+    drafts.iter_mut().for_each(|draft| draft.forced = true);
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
     let ending = RunEnding {
         waits: !args.waiting.no_wait,

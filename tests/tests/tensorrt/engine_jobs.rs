@@ -312,15 +312,12 @@ fn engines_of_a_device_are_listed_and_removed() {
 fn a_device_uses_tensorrt_by_default_if_its_shim_is_there() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut tensorrt = TensorrtLab::new(lab);
-    tensorrt.lab.device_prefix.push("FAKE_TRT_COMPUTES=1".to_owned());
     tensorrt.start();
     let default_engine =
         |tensorrt: &TensorrtLab| tensorrt.json(&["device", "show", DEVICE])["default_engine"].clone();
     eventually("the GPU to be reported", 20, || {
         default_engine(&tensorrt) == "tensorrt"
     });
-    let checked = tensorrt.json(&["device", "check", DEVICE]);
-    assert_eq!(checked["verdict"], "passed", "{checked:#}");
 
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut tensorrt = TensorrtLab::new(lab);
