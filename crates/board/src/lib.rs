@@ -75,6 +75,7 @@ impl FactsReader {
             load_average: self.load_average(),
             gpus: self.gpus.clone(),
             heartbeat_ms: None,
+            assets_max_bytes: None,
             loadgens: Vec::new(),
             software: None,
         }
