@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use regatta_types::{
+    benchmark::{Benchmark, Prep},
     documents::{EngineKind, RunSpec},
+    engine_settings::EnginePrecision,
     samples::{Form, FormError, SampleSet},
 };
 
@@ -41,19 +43,10 @@ pub(crate) fn select_sample_form(
     is_asset: &dyn Fn(&str) -> bool,
     scratch: &Path,
 ) -> Result<(), NoForm> {
-    let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
-    let requested = match spec.engine.kind {
-        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own),
-        _ => None,
-    };
-    let Some(requested) = requested.filter(|&requested| requested != own) else {
+    let Some(changed) = requested_benchmark(spec)? else {
         return Ok(());
     };
-    // The samples may already have this layout, such as NVIDIA's files of [224, 224, 4]. The engine checks them against its input.
-    let changed = match benchmark.in_form(requested) {
-        Err(_) if own.dtype == requested.dtype => return Ok(()),
-        changed => changed?,
-    };
+    let (benchmark, own, requested) = (&spec.benchmark, spec.benchmark.form(), changed.form());
     let dir = &changed.dataset.dir;
     let is_made = is_asset(dir) || scratch.join(dir).join(SampleSet::FILE).is_file();
     if own.converts_to(requested) && !is_made {
@@ -69,6 +62,47 @@ pub(crate) fn select_sample_form(
     }
     spec.benchmark = changed;
     Ok(())
+}
+
+/// Returns the benchmark with samples in the form that the run's settings name. `None` when its own samples are used.
+fn requested_benchmark(spec: &RunSpec) -> Result<Option<Benchmark>, FormError> {
+    let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
+    let requested = match spec.engine.kind {
+        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own),
+        _ => None,
+    };
+    let Some(requested) = requested.filter(|&requested| requested != own) else {
+        return Ok(None);
+    };
+    match benchmark.in_form(requested) {
+        // The samples may already have this layout, such as NVIDIA's files of [224, 224, 4]. The engine checks them against its input.
+        Err(_) if own.dtype == requested.dtype => Ok(None),
+        changed => changed.map(Some),
+    }
+}
+
+/// What a run needs that is prepared before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleNeed {
+    /// The form of its samples.
+    pub form: Form,
+    /// Whether its engines are of INT8, which need a calibration or scales in the network.
+    pub is_int8: bool,
+}
+
+/// Returns the samples with which a run does without conversions in its engine. Waveforms are always the benchmark's own: settings name the form
+/// of the features, which the harness makes of them.
+pub(crate) fn sample_need(spec: &RunSpec) -> Result<SampleNeed, FormError> {
+    let own = spec.benchmark.form();
+    let is_speech = matches!(spec.benchmark.prep, Some(Prep::Speech(_)));
+    let requested = requested_benchmark(spec)?.map(|changed| changed.form());
+    Ok(SampleNeed {
+        form: requested
+            .filter(|requested| !(is_speech && own.converts_to(*requested)))
+            .unwrap_or(own),
+        is_int8: spec.engine.kind == EngineKind::Tensorrt
+            && spec.engine.settings.precision == Some(EnginePrecision::Int8),
+    })
 }
 
 #[cfg(test)]

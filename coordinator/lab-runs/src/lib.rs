@@ -70,6 +70,7 @@ pub use dispatch::start as start_dispatch;
 pub use expected_time::{least_seconds, likely_seconds};
 pub use export_manifest::MANIFEST;
 pub use finish::start as start_finish;
+pub use form::SampleNeed;
 pub use gate::{GateInput, GateSize, GateTemperature, complete_gate};
 pub use judging_mark::JudgingMarks;
 pub use latencies::{LatencyDistribution, read_latencies};

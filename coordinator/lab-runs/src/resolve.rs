@@ -19,7 +19,7 @@ use super::{
     device_state::{self, StateError},
     early_accuracy::usual_delivery,
     expected_time::least_seconds,
-    form::{self, NoForm},
+    form::{self, NoForm, SampleNeed},
     int8_scales::{NoScales, select_calibration},
     resolved_request::{RequestError, ResolvedRequest},
     run_request_input::{RunRequestError, all_settings},
@@ -230,6 +230,15 @@ impl<'a> KnownRequest<'a> {
         let mut draft = self.draft(device)?;
         files.add_to(&mut draft, &self.request.assets)?;
         Ok(draft)
+    }
+
+    /// Returns what a run on a device needs to be prepared. The files need not be there yet.
+    ///
+    /// # Errors
+    /// Returns [`ResolveError`] as [`Self::draft_with_files`] does.
+    pub fn sample_need(&self, device: &DeviceRow) -> Result<SampleNeed, ResolveError> {
+        let draft = self.draft(device)?;
+        Ok(form::sample_need(&draft.spec).map_err(NoForm::from)?)
     }
 
     fn resolved(

@@ -6,7 +6,7 @@ use regatta_catalogue::catalogue::Catalogue;
 use regatta_datasets::bundled;
 use regatta_types::{
     assets::is_inner_path,
-    benchmark::Dtype,
+    benchmark::{Benchmark, Dtype},
     documents::{EngineKind, RunTask},
     layout::Layout,
     samples::Form,
@@ -121,7 +121,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
                 Some(name) => sources_of(name, *dtype, *layout, &workspace)?,
                 None => sources(paths, at.as_deref(), &workspace)?,
             };
-            add(&sources, &workspace, &store, context)
+            print(&add(&sources, &workspace, &store)?, context)
         }
         Command::List => {
             let rows = store.assets().all()?;
@@ -162,6 +162,17 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
 /// A file to add, and its path below the scratch directory.
 type Source = (PathBuf, String);
 
+/// Returns the paths of a benchmark's model, samples and map below the scratch directory, for a benchmark in one form.
+pub(super) fn places(formed: &Benchmark) -> Vec<String> {
+    let (model, dataset) = (&formed.model, &formed.dataset);
+    let mut places = model.files();
+    places.push(dataset.dir.clone());
+    if !dataset.map.is_empty() && !Path::new(&dataset.map).starts_with(&dataset.dir) {
+        places.push(dataset.map.clone());
+    }
+    places
+}
+
 fn sources_of(
     name: &str,
     dtype: Option<Dtype>,
@@ -177,13 +188,7 @@ fn sources_of(
             layout.unwrap_or_default(),
         ),
     };
-    let formed = benchmark.in_form(form).map_err(Failure::usage)?;
-    let (model, dataset) = (&formed.model, &formed.dataset);
-    let mut places = model.files();
-    places.push(dataset.dir.clone());
-    if !dataset.map.is_empty() && !Path::new(&dataset.map).starts_with(&dataset.dir) {
-        places.push(dataset.map.clone());
-    }
+    let places = places(&benchmark.in_form(form).map_err(Failure::usage)?);
     let scratch = workspace.scratch();
     if bundled::contains(benchmark) {
         regatta_prep::install_bundled(benchmark, &scratch, &mut |_, _| {})?;
@@ -253,7 +258,15 @@ fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result
     paths.iter().map(place).collect()
 }
 
-fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Context) -> CommandResult {
+/// Copies files into the store, and returns the assets that were added or replaced.
+///
+/// # Errors
+/// Returns an error when the workspace serves no assets, or a file cannot be copied. Nothing is an asset then that was none before.
+pub(super) fn add(
+    sources: &[Source],
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<Vec<AssetRow>, Failure> {
     if workspace.config().assets_for_devices().is_none() {
         return Err(Failure::misuse("this workspace serves no assets").hint(
             "in a lab with keys (`regatta init`), set `assets_listen = \"0.0.0.0:8885\"` in regatta.toml",
@@ -277,8 +290,7 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
     drop(asset_store);
     let rows = store.assets().all()?;
     let is_new = |row: &AssetRow| added.iter().any(|added| added.asset.path == row.asset.path);
-    let rows: Vec<_> = rows.into_iter().filter(is_new).collect();
-    print(&rows, context)
+    Ok(rows.into_iter().filter(is_new).collect())
 }
 
 fn hold(workspace: &Workspace) -> Result<LockedAssetStore, AssetStoreError> {

@@ -1,5 +1,7 @@
 //! `regatta benchmark`: the known benchmarks, their rules in each round, and which of their files are below the scratch directory.
 
+mod prepare;
+
 use clap::Subcommand;
 use regatta_catalogue::{
     catalogue::{BenchmarkCatalogue, RoundCatalogue},
@@ -38,9 +40,14 @@ pub(super) enum Command {
         /// The benchmark
         name: String,
     },
+    /// Get and make all files that runs of benchmarks need, as far as they are free, and add them to the assets
+    Prepare(prepare::PrepareArgs),
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
+    if let Command::Prepare(args) = command {
+        return prepare::run(args, context);
+    }
     let workspace = context.open_if_there()?;
     let configs = workspace.as_ref().map(Workspace::configs);
     let benchmarks = BenchmarkCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
@@ -48,6 +55,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let all_rounds = rounds.all().map_err(Failure::usage)?;
     let describe = |benchmark| Description::new(benchmark, &all_rounds, context, workspace.as_ref());
     match command {
+        // It does not need the rounds of all benchmarks.
+        Command::Prepare(_) => {}
         Command::List => {
             let found: Vec<_> = benchmarks.all().into_iter().map(describe).collect();
             let documents: Vec<Value> = found.iter().map(Description::document).collect();

@@ -1,6 +1,7 @@
 //! The common part of commands: the workspace, the output format, and printing.
 
 use std::{
+    fs,
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -14,13 +15,19 @@ use regatta_terminal::fit;
 use regatta_text::{escape_json, escape_lines, quote_for_shell_if_needed};
 use serde::Serialize;
 
-use super::with_hint;
+use super::{
+    with_hint,
+    workspace_search::{WorkspaceSearch, search},
+};
 use crate::{exit::Failure, suggested_commands::complete};
 use regatta_lab_runs::expect_runs_in_store;
 use regatta_lab_store::{
     Store,
     workspace::{CONFIG_FILE, Workspace, WorkspaceError},
 };
+
+/// The current directory.
+const CURRENT: &str = ".";
 
 /// The variable that names the workspace.
 pub(super) const WORKSPACE_VARIABLE: &str = "REGATTA_WORKSPACE";
@@ -57,15 +64,71 @@ fn formats<const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Va
 }
 
 /// The global flags.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// The workspace's directory.
     pub(crate) workspace: PathBuf,
+    /// How the directory was chosen.
+    choice: WorkspaceChoice,
     /// The format of results.
     pub(crate) format: Format,
 }
 
+/// How a command's workspace was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkspaceChoice {
+    /// The user named it.
+    Named,
+    /// The search found it.
+    Found,
+    /// It is the current directory, because nothing else was found.
+    Current,
+}
+
 impl Context {
+    /// Takes the workspace that the user named, or searches for one.
+    pub(crate) fn new(named: Option<PathBuf>, format: Format) -> Self {
+        let (workspace, choice) = match named {
+            Some(named) => (named, WorkspaceChoice::Named),
+            None => match search(Path::new(CURRENT)) {
+                WorkspaceSearch::Found(found) => (found, WorkspaceChoice::Found),
+                _ => (PathBuf::from(CURRENT), WorkspaceChoice::Current),
+            },
+        };
+        Self {
+            workspace,
+            choice,
+            format,
+        }
+    }
+
+    /// Returns the same flags with another format.
+    pub(super) fn in_format(&self, format: Format) -> Self {
+        Self {
+            format,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the workspace that the user named.
+    pub(super) fn named_workspace(&self) -> Option<&Path> {
+        (self.choice == WorkspaceChoice::Named).then_some(&self.workspace)
+    }
+
+    /// Returns the same flags for a workspace in `directory`, as they would be for the next command here.
+    pub(super) fn in_workspace(&self, directory: &Path) -> Self {
+        let found = Self::new(None, self.format);
+        let same = |path: &Path| fs::canonicalize(path).ok();
+        if self.choice != WorkspaceChoice::Named && same(&found.workspace) == same(directory) {
+            return found;
+        }
+        Self {
+            workspace: directory.to_owned(),
+            choice: WorkspaceChoice::Named,
+            format: self.format,
+        }
+    }
+
     /// Returns a command of this program in this workspace, as it can be pasted into a shell.
     pub(crate) fn command(&self, words: &str) -> String {
         match self.workspace_option() {
@@ -76,7 +139,8 @@ impl Context {
 
     /// Returns the option that names this workspace, unless every command uses it anyway.
     fn workspace_option(&self) -> Option<String> {
-        let is_default = self.workspace == Path::new(".")
+        let is_default = self.choice != WorkspaceChoice::Named
+            || self.workspace == Path::new(CURRENT)
             || std::env::var_os(WORKSPACE_VARIABLE).is_some_and(|set| *set == *self.workspace.as_os_str());
         let named = || quote_for_shell_if_needed(&self.workspace.to_string_lossy()).into_owned();
         (!is_default).then(|| format!("--workspace {}", named()))
@@ -92,7 +156,15 @@ impl Context {
 
     /// Opens the workspace that was named.
     pub(crate) fn open(&self) -> Result<Workspace, Failure> {
-        Workspace::open(&self.workspace).map_err(failure)
+        Workspace::open(&self.workspace).map_err(|error| {
+            let is_none = matches!(error, WorkspaceError::NotOne(_));
+            match self.several_workspaces().filter(|_| is_none) {
+                Some(several) => Failure::usage(error).hint(format!(
+                    "there are several below it ({several}): name one with --workspace DIR"
+                )),
+                None => failure(error),
+            }
+        })
     }
 
     /// Opens the workspace and its store, which knows the workspace's runs.
@@ -115,8 +187,25 @@ impl Context {
         }
     }
 
+    /// Lists the workspaces below the current directory, if there are several and the user named none.
+    fn several_workspaces(&self) -> Option<String> {
+        if self.choice != WorkspaceChoice::Current {
+            return None;
+        }
+        let WorkspaceSearch::Several(paths) = search(&self.workspace) else {
+            return None;
+        };
+        let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+        Some(names.join(", "))
+    }
+
     /// Warns of files in `configs` of a directory that is not a workspace: only a workspace's count.
     fn warn_of_ignored_files(&self) {
+        if let Some(several) = self.several_workspaces() {
+            tracing::warn!(
+                "none of the workspaces here is used: {several}; hint: name one with --workspace DIR"
+            );
+        }
         let directories = ["benchmarks", "rounds", "systems"];
         let paths = directories.map(|name| self.workspace.join("configs").join(name));
         let ignored: Vec<_> = paths.iter().filter(|path| path.is_dir()).collect();
@@ -150,7 +239,7 @@ impl Context {
 fn failure(error: WorkspaceError) -> Failure {
     match error {
         WorkspaceError::NotOne(_) => Failure::usage(error).hint(
-            "name one with --workspace DIR, make one with `regatta init --workspace DIR`, or try `regatta quickstart`",
+            "name one with --workspace DIR, make one with `regatta init DIR`, or try `regatta quickstart`",
         ),
         WorkspaceError::Config { .. } | WorkspaceError::Exists(_) => Failure::usage(error),
         WorkspaceError::Io { .. } => Failure::from(error),

@@ -9,10 +9,11 @@ mod transfer;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use checksum::published_problem;
 use clap::Subcommand;
+pub(super) use fetch::{ARCHIVES, fetch_file};
 pub(super) use local_files::LocalFiles;
-use place::DownloadPlace;
-pub(super) use place::{FileState, model_problem};
+pub(super) use place::{DownloadPlace, FileState, model_problem};
 use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_datasets::bundled;
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose};

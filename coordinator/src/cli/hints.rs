@@ -33,7 +33,7 @@ fn hint(error: &anyhow::Error, config: &str) -> Option<String> {
         return other_port("dashboard_listen");
     }
     if let Some(LockError::HeldSlot { .. }) = error.downcast_ref() {
-        return Some("end it first".to_owned());
+        return Some("`regatta serve --stop` ends it".to_owned());
     }
     if error.is::<LinkError>() {
         return Some(format!("start that broker, or set `broker` in {config}"));

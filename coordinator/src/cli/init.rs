@@ -1,6 +1,9 @@
 //! `regatta init`: makes a workspace, with the keys of a new lab.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::{
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 
@@ -8,7 +11,7 @@ use regatta_types::BrokerAddress;
 
 use super::{
     Context,
-    context::{notify, say},
+    context::{WORKSPACE_VARIABLE, notify, say},
 };
 use crate::{
     daemon::server_hosts,
@@ -22,7 +25,14 @@ use regatta_lab_store::{
 
 /// Flags of `init`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  regatta init lab && regatta serve --detach
+      create a lab in the directory `lab` and run its coordinator in the background")]
 pub(super) struct Args {
+    /// The directory of the workspace, which is created if it is missing [default: the one of --workspace, or this directory]
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
     /// The MQTT broker: embedded in the coordinator, or a separate mosquitto, for which a configuration is written
     #[arg(long, value_name = "BROKER", default_value = "embedded")]
     broker: BrokerKind,
@@ -50,10 +60,11 @@ enum BrokerKind {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
-    let root = &context.workspace;
+    let root = root(args, context)?;
     if root.join(CONFIG_FILE).exists() {
-        return Err(Failure::usage(WorkspaceError::Exists(root.clone()))
-            .hint("serve it with `regatta serve`, or name another directory with --workspace"));
+        let serve = context.in_workspace(root).command("serve");
+        return Err(Failure::usage(WorkspaceError::Exists(root.to_owned()))
+            .hint(format!("serve it with `{serve}`, or name another directory")));
     }
     let host = args.host.clone().unwrap_or_else(|| own_address(args.listen));
     if !is_host(&host) {
@@ -63,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         .hint("--listen, --enroll-listen and --assets-listen set the ports"));
     }
     let keys = Keys::create(&root.join(KEYS))
-        .map_err(|error| Failure::from(error).hint("choose another directory with --workspace"))?;
+        .map_err(|error| Failure::from(error).hint("choose another directory"))?;
     let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
     let config = NewConfig {
         external,
@@ -73,6 +84,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         host: host.clone(),
     };
     let workspace = Workspace::create(root, &Config::template(&config))?;
+    let next = context.in_workspace(root);
     let place = workspace.root().display();
     let mut text = format!(
         "made a workspace in {place}, with keys of a new lab in {place}/{KEYS}: keep them secret, and back them up\n"
@@ -86,8 +98,12 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             directory.display()
         ));
     }
-    let [serve, deploy, add] =
-        ["serve", "device deploy NAME user@host", "device add NAME"].map(|words| context.command(words));
+    let [serve, deploy, add] = [
+        "serve --detach",
+        "device deploy NAME user@host",
+        "device add NAME",
+    ]
+    .map(|words| next.command(words));
     text.push_str(&format!(
         "devices reach this machine as {host} (`host` in {CONFIG_FILE})\n\
          next:\n  \
@@ -103,6 +119,20 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         ));
     }
     Ok(exit::OK)
+}
+
+/// Returns the directory of the new workspace. A workspace that was found is another lab's, and does not count.
+fn root<'a>(args: &'a Args, context: &'a Context) -> Result<&'a Path, Failure> {
+    match (args.directory.as_deref(), context.named_workspace()) {
+        (Some(directory), Some(named)) if directory != named => Err(Failure::misuse(format!(
+            "two directories are named: {}, and {} by --workspace or {WORKSPACE_VARIABLE}",
+            directory.display(),
+            named.display()
+        ))
+        .hint("name one; further commands use the second")),
+        (Some(directory), _) => Ok(directory),
+        (None, named) => Ok(named.unwrap_or(Path::new("."))),
+    }
 }
 
 /// Returns the address at which the coordinator finds a mosquitto that it configures: on this machine.

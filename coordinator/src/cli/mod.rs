@@ -57,6 +57,7 @@ mod top;
 mod tune;
 mod verify;
 mod wait;
+mod workspace_search;
 
 use std::{env, io, path::PathBuf};
 
@@ -81,23 +82,23 @@ use crate::exit::{self, CommandResult, Failure};
 Examples:
   regatta quickstart
       try everything on this machine, without a board
-  regatta init && regatta serve
-      create a lab in this directory and run its coordinator
+  regatta init lab && regatta serve --detach
+      create a lab in the directory `lab` and run its coordinator in the background
   regatta device deploy boat-1 user@192.168.1.20
       install the agent on a board and enroll it
   regatta run --device boat-1 --benchmark resnet50 --scenario Offline
       run a benchmark there and print the result")]
 struct Cli {
-    /// The workspace: the directory with configuration, database and runs
+    /// The workspace: the directory with configuration, database and runs [default: this directory or one around it, otherwise the
+    /// only one directly below it]
     #[arg(
         long,
         global = true,
         value_name = "DIR",
         env = context::WORKSPACE_VARIABLE,
-        default_value = ".",
         help_heading = EVERYWHERE
     )]
-    workspace: PathBuf,
+    workspace: Option<PathBuf>,
     /// Output format
     #[arg(
         long,
@@ -120,7 +121,7 @@ enum Command {
     /// Create a workspace, with the keys of a new lab
     Init(init::Args),
     /// Run the coordinator: MQTT broker, ingest, records and the live page
-    Serve,
+    Serve(serve::Args),
     /// Show coordinator, broker, disk, devices and runs, and what needs attention; the exit code is 1 if something does
     Status,
     /// Show the fleet on a live screen: state, health, temperature, power and run of each device
@@ -208,17 +209,14 @@ pub fn run() -> CommandResult {
             };
         }
     };
-    cli.log.start(match cli.command {
-        Command::Serve => LevelFilter::INFO,
+    cli.log.start(match &cli.command {
+        Command::Serve(args) if args.serves_here() => LevelFilter::INFO,
         _ => LevelFilter::WARN,
     });
     if cli.log.is_quiet() {
         context::be_quiet();
     }
-    let context = Context {
-        workspace: cli.workspace,
-        format: cli.format,
-    };
+    let context = Context::new(cli.workspace, cli.format);
     execute(cli.command, &context).map_err(|failure| context.complete(failure))
 }
 
@@ -226,7 +224,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
     match command {
         Command::Quickstart(args) => quickstart::run(&args, context),
         Command::Init(args) => init::run(&args, context),
-        Command::Serve => serve::run(context),
+        Command::Serve(args) => serve::run(&args, context),
         Command::Status => status::run(context),
         Command::Top => top::run(context),
         Command::Device(command) => device::run(&command, context),

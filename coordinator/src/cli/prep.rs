@@ -1,25 +1,23 @@
 //! `regatta prep`: turns a published data set into samples as LoadGen's harness reads them, in the type and layout that an engine reads.
 //! `--verify` compares samples with a manifest instead.
 
+mod sample_request;
+
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_catalogue::catalogue::Catalogue;
-use regatta_datasets::{
-    annotations::AnnotationError, bundled, speech::SpeechError, squad::SquadError, volumes::VolumeError,
-};
-use regatta_prep::{
-    DamagedImage, ImageRequest, PrepError, PrepReport, PublishedError, convert_samples, install_bundled,
-    prepare, prepare_images, raw_data_dir, read_calibration_scale, verify_samples,
-};
+use regatta_prep::{DamagedImage, PrepError, PrepReport, read_calibration_scale, verify_samples};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
     layout::Layout,
-    samples::{Form, Quantised, Rounding, SampleSet},
+    samples::{Form, Quantised, Rounding},
 };
 use serde::Serialize;
 use serde_json::json;
 
+use self::sample_request::failure;
+pub(super) use self::sample_request::{NotMade, PUBLISHED, SampleRequest, published_scale};
 use super::{Context, calibration_list, context::Format};
 use crate::exit::{self, CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
@@ -159,7 +157,19 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let calibration_list = list
         .map(|list| calibration_list::published_name(benchmark, list))
         .transpose()?;
-    let made = make(args, benchmark, form, &out, &mut progress);
+    let made = quantised(args, benchmark, form).map_err(NotMade::from);
+    let made = made.and_then(|quantised| {
+        let request = SampleRequest {
+            benchmark,
+            form,
+            quantised,
+            data: args.data.as_deref(),
+            labels: args.labels.as_deref(),
+            calibration: list,
+            accepts_damaged: args.accept_damaged,
+        };
+        request.make(&out, &mut progress)
+    });
     bar.finish_and_clear();
     let PrepReport {
         samples,
@@ -190,19 +200,6 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let has_published_scale = args.scale.is_none() && args.calibration_cache.is_none();
     context.print(&document, || text(&document, has_published_scale))?;
     Ok(exit::OK)
-}
-
-/// Why no set of samples was made.
-enum NotMade {
-    Failure(Failure),
-    /// Images are damaged.
-    Damaged(PrepError),
-}
-
-impl From<Failure> for NotMade {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
 }
 
 /// Lists all damaged images in a JSON document. The message has the first ones.
@@ -288,105 +285,9 @@ fn verify(
     })
 }
 
-/// Returns the benchmark's own samples, or others made of them; the own ones are made first where they are not there.
-fn make(
-    args: &Args,
-    benchmark: &Benchmark,
-    form: Form,
-    out: &Path,
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<PrepReport, NotMade> {
-    let quantised = quantised(args, benchmark, form)?;
-    if let Some(
-        Prep::JpegImages(_)
-        | Prep::DetectionImages(_)
-        | Prep::LetterboxImages(_)
-        | Prep::Volumes(_)
-        | Prep::Speech(_),
-    ) = &benchmark.prep
-    {
-        if args.labels.is_some() && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
-            return Err(Failure::misuse("--labels is for benchmarks of images").into());
-        }
-        if args.accept_damaged && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
-            return Err(only_images().into());
-        }
-        return make_of_images(args, benchmark, form, quantised.as_ref(), out, progress);
-    }
-    if args.labels.is_some() || args.calibration.is_some() {
-        let sentence = "--labels and --calibration are for benchmarks of images, volumes or speech";
-        return Err(Failure::misuse(sentence).into());
-    }
-    if args.accept_damaged {
-        return Err(only_images().into());
-    }
-    let is_own = form == benchmark.form();
-    if is_own && quantised.is_some() {
-        return Err(failure(PrepError::Scale { form }).into());
-    }
-    if !is_own {
-        benchmark.in_form(form).map_err(Failure::usage)?;
-    }
-    let is_there = out.join(&benchmark.dataset.map).is_file();
-    if is_own || (!is_there && benchmark.prep.is_some()) {
-        let report = match &args.data {
-            Some(data) => prepare(benchmark, data, out, progress),
-            None if bundled::contains(benchmark) => install_bundled(benchmark, out, progress),
-            None => prepare(benchmark, &raw_data_dir(benchmark, out), out, progress),
-        };
-        let report = report.map_err(failure)?;
-        if is_own {
-            return Ok(report);
-        }
-    }
-    Ok(convert_samples(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)?)
-}
-
-fn only_images() -> Failure {
-    Failure::misuse("--accept-damaged is for benchmarks of images")
-}
-
-/// Makes samples of JPEG images or volumes in any form. Without the images, converts the 32-bit samples if they are there.
-fn make_of_images(
-    args: &Args,
-    benchmark: &Benchmark,
-    form: Form,
-    quantised: Option<&Quantised>,
-    out: &Path,
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<PrepReport, NotMade> {
-    let usual = raw_data_dir(benchmark, out);
-    let is_made = out.join(&benchmark.dataset.dir).join(SampleSet::FILE).is_file();
-    if args.data.is_none()
-        && !usual.is_dir()
-        && is_made
-        && form != benchmark.form()
-        && args.calibration.is_none()
-    {
-        return Ok(convert_samples(benchmark, form, quantised, out, progress).map_err(failure)?);
-    }
-    let request = ImageRequest {
-        benchmark,
-        form,
-        quantised,
-        data: args.data.as_ref().unwrap_or(&usual),
-        labels: args.labels.as_deref(),
-        calibration: args.calibration.as_deref(),
-        accepts_damaged: args.accept_damaged,
-    };
-    prepare_images(&request, out, progress).map_err(|error| match error {
-        PrepError::DamagedImages { .. } => NotMade::Damaged(error),
-        error => failure(error).into(),
-    })
-}
-
 /// Returns the quantisation that the flags or the benchmark name.
 fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Quantised>, Failure> {
-    let published = match &benchmark.prep {
-        Some(Prep::JpegImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,
-        Some(Prep::DetectionImages(kind)) if form.dtype == Dtype::Int8 => kind.int8_scale,
-        _ => None,
-    };
+    let published = published_scale(benchmark, form);
     let (scale, source) = match (args.scale, &args.calibration_cache) {
         (Some(scale), _) if scale.is_normal() && scale > 0.0 => (scale, "given".to_owned()),
         (Some(scale), _) => {
@@ -406,7 +307,7 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
             let file = cache.file_name().unwrap_or_default().to_string_lossy();
             (scale, format!("{file}: {tensor}"))
         }
-        (None, None) if published.is_some() => (published.unwrap_or(1.0), "published".to_owned()),
+        (None, None) if published.is_some() => (published.unwrap_or(1.0), PUBLISHED.to_owned()),
         (None, None) if args.rounding.is_some() => {
             return Err(Failure::misuse("--rounding goes with a scale"));
         }
@@ -417,41 +318,6 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
         rounding: args.rounding.unwrap_or_default(),
         source,
     }))
-}
-
-fn failure(error: PrepError) -> Failure {
-    match error {
-        PrepError::Squad(SquadError::Read { .. }) | PrepError::Published(PublishedError::Read { .. }) => {
-            Failure::usage(error).hint("`regatta data show BENCHMARK` shows where the file is published")
-        }
-        PrepError::Annotations(AnnotationError::Read { .. }) => {
-            Failure::usage(error).hint("`regatta data show BENCHMARK` shows how the annotations are made")
-        }
-        PrepError::NoPrepSection { .. }
-        | PrepError::UnsupportedSettings { .. }
-        | PrepError::Form(_)
-        | PrepError::Scale { .. }
-        | PrepError::NoDataset { .. }
-        | PrepError::NoLabels { .. }
-        | PrepError::Squad(_)
-        | PrepError::Published(_)
-        | PrepError::Annotations(_)
-        | PrepError::ImageName { .. }
-        | PrepError::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })
-        | PrepError::Speech(
-            SpeechError::MissingChapters { .. }
-            | SpeechError::Utterances { .. }
-            | SpeechError::CalibrationUtterance { .. },
-        )
-        | PrepError::Cache(_) => Failure::usage(error),
-        PrepError::Labels(_) => {
-            Failure::usage(error).hint("name the right file with --labels: a line NAME CLASS per image")
-        }
-        PrepError::Label { .. } | PrepError::MissingImages { .. } | PrepError::CalibrationImage { .. } => {
-            Failure::usage(error)
-        }
-        error => error.into(),
-    }
 }
 
 fn text(made: &Document<'_>, has_published_scale: bool) -> String {

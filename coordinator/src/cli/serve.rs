@@ -1,32 +1,90 @@
-//! `regatta serve`: runs the daemon in the foreground until a signal ends it.
+//! `regatta serve`: runs the daemon in the foreground until a signal ends it, starts it in the background, or ends it there.
+
+mod addresses;
+mod detach;
+mod log_file;
+mod stop;
+
+use std::io;
 
 use anyhow::Context as _;
 use regatta_text::quote_for_shell_if_needed;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Context, context::say, with_hint};
+use self::{addresses::Addresses, log_file::LogFile};
+use super::{
+    Context,
+    context::{notify, print},
+    with_hint,
+};
 use crate::{
     daemon::{Daemon, DaemonFault},
     exit::{self, CommandResult, Failure},
 };
-use regatta_lab_net::keys::PAGE_CERTIFICATE;
 use regatta_lab_store::{
     self as store,
-    workspace::{DEFAULT_PAGE, Workspace, WorkspaceMoved},
+    workspace::{Workspace, WorkspaceMoved},
 };
 
-pub(super) fn run(context: &Context) -> CommandResult {
-    let workspace = context.open()?;
-    runtime()?.block_on(serve(&workspace))
+/// Flags of `serve`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta serve
+      until Ctrl-C, with the log on this terminal
+  regatta serve --detach
+      in the background, also after this terminal is closed
+  regatta serve --stop
+      end it, and wait until it has ended
+
+With --detach the log is serve.log in the workspace; at 8 MiB it becomes serve.log.1. If a coordinator serves the workspace
+already, --detach says so and succeeds, as does --stop if none does.")]
+pub(super) struct Args {
+    /// Serve in the background, and return once it listens
+    #[arg(long)]
+    detach: bool,
+    /// End the coordinator that serves the workspace
+    #[arg(long, conflicts_with = "detach")]
+    stop: bool,
+    /// Be the process that --detach starts
+    #[arg(long = detach::IN_BACKGROUND, hide = true, conflicts_with_all = ["detach", "stop"])]
+    is_in_background: bool,
 }
 
-async fn serve(workspace: &Workspace) -> CommandResult {
+impl Args {
+    /// Returns whether this process is the coordinator.
+    pub(super) const fn serves_here(&self) -> bool {
+        !self.detach && !self.stop
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
+    if args.detach {
+        return detach::start(context);
+    }
+    if args.stop {
+        return stop::stop(context);
+    }
+    if args.is_in_background {
+        // Without a terminal of its own, it does not end with this one.
+        rustix::process::setsid().map_err(io::Error::from)?;
+    }
+    let workspace = context.open()?;
+    runtime()?.block_on(serve(&workspace, args.is_in_background, context))
+}
+
+async fn serve(workspace: &Workspace, is_in_background: bool, context: &Context) -> CommandResult {
     let daemon = Daemon::start(workspace)
         .await
         .map_err(|error| with_hint(error, workspace))?;
     // Before this line the signal ends the process at once, also while it waits for a locked store.
     let mut terminate = signal(SignalKind::terminate())?;
-    say(&addresses(&daemon, workspace))?;
+    let addresses = Addresses::of(&daemon, workspace);
+    if is_in_background {
+        report_from_background(&addresses, LogFile::of(workspace))?;
+    } else {
+        context.print(&addresses, || addresses.text())?;
+    }
     let fault = tokio::select! {
         interrupted = tokio::signal::ctrl_c() => { interrupted?; None }
         _ = terminate.recv() => None,
@@ -41,6 +99,15 @@ async fn serve(workspace: &Workspace) -> CommandResult {
             Err(Failure::could_not(fault).hint(hint))
         }
     }
+}
+
+/// Tells the command that started this process that it listens, and keeps the log bounded from then on.
+fn report_from_background(addresses: &Addresses, log: LogFile) -> Result<(), Failure> {
+    notify(&addresses.text());
+    print(&serde_json::to_string(addresses)?)?;
+    log.take_standard_output()?;
+    tokio::spawn(log.keep_bounded());
+    Ok(())
 }
 
 /// Returns what to do after a fault.
@@ -58,48 +125,6 @@ fn remedy(fault: &DaemonFault) -> String {
                 .to_owned()
         }
     }
-}
-
-/// Describes each service with its address.
-fn addresses(daemon: &Daemon, workspace: &Workspace) -> String {
-    let mut lines = vec![format!(
-        "serving {} at {}",
-        workspace.root().display(),
-        daemon.address()
-    )];
-    if let Some(address) = daemon.enrollment() {
-        lines.push(format!(
-            "devices enroll at {address}, with a token of `regatta device add`"
-        ));
-    }
-    if let Some(address) = daemon.assets() {
-        lines.push(format!("devices download models and data from https://{address}"));
-    }
-    if let Some(page) = daemon.page() {
-        let why = page.displaced().map_or_else(String::new, |holder| {
-            format!(", because {holder} has {DEFAULT_PAGE}")
-        });
-        lines.push(format!("live page at {}{why}", page.url()));
-        if workspace.config().page_login {
-            let certificate = workspace.keys().join(PAGE_CERTIFICATE);
-            lines.push(format!(
-                "browsers trust it once they import {}",
-                certificate.display()
-            ));
-        }
-        if page.lacks_tokens() {
-            lines.push(
-                "nobody can log in yet: add a token with `regatta dashboard token add NAME`".to_owned(),
-            );
-        }
-    }
-    if daemon.enrollment().is_some() {
-        lines.push(format!(
-            "devices reach this machine as {}",
-            workspace.config().host
-        ));
-    }
-    lines.join("\n")
 }
 
 /// Returns the runtime for the network. Two threads are enough, because disk access and hashing have their own.

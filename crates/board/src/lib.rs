@@ -82,6 +82,7 @@ impl FactsReader {
             gpus: self.gpus.clone(),
             tensorrt_obstacle: self.tensorrt_obstacle.clone(),
             heartbeat_ms: None,
+            assets_max_bytes: None,
             loadgens: Vec::new(),
             software: None,
         }

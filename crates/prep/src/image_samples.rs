@@ -35,7 +35,7 @@ pub fn prepare_images(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
     let (benchmark, form, quantised) = (request.benchmark, request.form, request.quantised);
-    let target = target(request)?;
+    let target = sample_target(request)?;
     match &benchmark.prep {
         Some(Prep::JpegImages(kind)) => {
             let maker = ImageSampleMaker::new(benchmark, form, quantised)?;
@@ -89,8 +89,12 @@ fn no_images(benchmark: &Benchmark) -> PrepError {
     }
 }
 
-/// Returns the benchmark in the requested form. The samples of a calibration list have a separate directory and map.
-fn target(request: &ImageRequest<'_>) -> Result<Benchmark, PrepError> {
+/// Returns the benchmark in the requested form, with the directory and the map of the samples that [`prepare_images`] makes. Those of a
+/// calibration list have a separate directory and map.
+///
+/// # Errors
+/// [`PrepError::Form`] when the samples cannot have the form.
+pub fn sample_target(request: &ImageRequest<'_>) -> Result<Benchmark, PrepError> {
     let mut target = request.benchmark.in_form(request.form)?;
     if let Some(list) = request.calibration {
         // A submission uses one list.

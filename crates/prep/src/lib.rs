@@ -38,7 +38,7 @@ pub use conversion::convert_samples;
 pub use damaged_images::{DamagedImage, ImageFault};
 pub use error::{PrepError, TableError};
 pub use image_sample_maker::ImageSampleMaker;
-pub use image_samples::{check_images, prepare_images};
+pub use image_samples::{check_images, prepare_images, sample_target};
 pub use jpeg_images::{ImageRequest, labels_among};
 pub use npy::NpyError;
 pub use prepare::{prepare, raw_data_dir};

@@ -21,6 +21,7 @@ use crate::{
 pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Option<Publication> {
     let facts = DeviceFacts {
         heartbeat_ms: u64::try_from(device.config().heartbeat.as_millis()).ok(),
+        assets_max_bytes: Some(device.config().assets_max_bytes),
         loadgens: SearchPath::from_environment().revisions(),
         software: Some(software_facts(device.facts())),
         ..device.facts().read()

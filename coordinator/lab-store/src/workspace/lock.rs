@@ -1,13 +1,15 @@
 //! The lock of a workspace, so that one daemon serves it. It is a kernel lock on a file, which ends with its process.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     thread::sleep,
     time::Duration,
 };
 
+use regatta_fsutil::regular_file;
 use rustix::fs::{FlockOperation, flock};
 
 /// The pauses in milliseconds before a lock counts as held. [`is_held`] holds it for a moment.
@@ -88,6 +90,27 @@ pub(super) fn is_held(path: &Path) -> bool {
     })
 }
 
+/// Returns the process that holds the lock. `None` when nobody holds it, or when the file does not name the process that does.
+pub(super) fn holder(path: &Path) -> Option<u32> {
+    if !is_held(path) {
+        return None;
+    }
+    let process: u32 = regular_file::read_text(path).ok()?.trim().parse().ok()?;
+    has_open(process, path).then_some(process)
+}
+
+/// Returns whether a process has a file open, so that a number which another process has by now is not taken for the holder's. Processes of
+/// other users, and systems without `/proc`, do not tell: the answer is yes.
+fn has_open(process: u32, path: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    let (Ok(file), Ok(descriptors)) = (identity(path), fs::read_dir(format!("/proc/{process}/fd"))) else {
+        return !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{process}")).exists();
+    };
+    descriptors
+        .flatten()
+        .any(|descriptor| identity(&descriptor.path()).is_ok_and(|found| found == file))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,10 +122,15 @@ mod tests {
         assert!(!is_held(&path));
         let lock = Lock::take(&path).unwrap();
         assert!(is_held(&path));
+        assert_eq!(holder(&path), Some(std::process::id()));
         let refused = Lock::take(&path).unwrap_err().to_string();
         assert!(refused.contains(&std::process::id().to_string()), "{refused}");
+        // The number of a process that does not hold it.
+        fs::write(&path, std::os::unix::process::parent_id().to_string()).unwrap();
+        assert_eq!(holder(&path), None);
         drop(lock);
         assert!(!is_held(&path));
+        assert_eq!(holder(&path), None);
         Lock::take(&path).unwrap();
     }
 

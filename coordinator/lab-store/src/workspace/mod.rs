@@ -3,7 +3,8 @@
 //! ```text
 //! regatta.toml            configuration
 //! regatta.db              the store (SQLite)
-//! regatta.lock            held by the daemon that serves the workspace
+//! regatta.lock            held by the daemon that serves the workspace, with its process number
+//! serve.log               output of the daemon in the background; serve.log.1 is the older part
 //! judging, judging.large  the runs that are being judged now
 //! upgrade.lock            held by a command that upgrades devices
 //! keys/                   the lab's keys (`keys`), for their owner only
@@ -164,6 +165,11 @@ impl Workspace {
         self.root.join("regatta.db")
     }
 
+    /// Returns the path of the output of a daemon in the background.
+    pub fn serve_log(&self) -> PathBuf {
+        self.root.join("serve.log")
+    }
+
     /// Returns the directory of the lab's keys.
     pub fn keys(&self) -> PathBuf {
         self.root.join(KEYS)
@@ -235,6 +241,11 @@ impl Workspace {
     /// Returns whether a command upgrades devices now.
     pub fn is_upgrading(&self) -> bool {
         lock::is_held(&self.root.join("upgrade.lock"))
+    }
+
+    /// Returns the process that serves this workspace. `None` when none does, or when it cannot be found out.
+    pub fn serving_process(&self) -> Option<u32> {
+        lock::holder(&self.root.join("regatta.lock"))
     }
 
     /// Returns whether a daemon serves this workspace now.

@@ -88,13 +88,10 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
         }
         _ => {}
     }
-    let context = Context {
-        workspace: context.workspace.clone(),
-        format: match args.format {
-            Format::Text => context.format,
-            other => other,
-        },
-    };
+    let context = context.in_format(match args.format {
+        Format::Text => context.format,
+        other => other,
+    });
     let all = Runs {
         rows: store.runs().all()?,
         workspace: &workspace,

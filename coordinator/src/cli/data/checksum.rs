@@ -14,6 +14,8 @@ use regatta_fsutil::{
 use regatta_types::benchmark::{Download, FetchKind};
 use sha2::Digest as _;
 
+use crate::exit::Failure;
+
 /// The comparison of a file with its published checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Checked {
@@ -60,6 +62,21 @@ pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
     } else {
         Checked::Differs(format!("its {name} is {found}, the published one {expected}"))
     })
+}
+
+/// Describes how a file differs from a download's published checksum. `None` when it is equal, or when none is published.
+///
+/// # Errors
+/// Returns a failure when the file cannot be read.
+pub(in crate::cli) fn published_problem(download: &Download, path: &Path) -> Result<Option<String>, Failure> {
+    match check(download, path) {
+        Ok(Checked::Differs(why)) => Ok(Some(why)),
+        Ok(_) => Ok(None),
+        Err(error) => Err(Failure::could_not(format!(
+            "cannot read {}: {error}",
+            path.display()
+        ))),
+    }
 }
 
 fn md5_of_file(path: &Path) -> io::Result<String> {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The directory of archives below the scratch directory.
-const ARCHIVES: &str = "downloads";
+pub(in crate::cli) const ARCHIVES: &str = "downloads";
 
 /// The result of a download.
 struct Fetched<'a> {
@@ -56,6 +56,22 @@ pub(super) fn run(benchmark: &Benchmark, scratch: &Path, context: &Context) -> C
         results.iter().map(Fetched::text).collect::<Vec<_>>().join("\n")
     })?;
     Ok(exit::OK)
+}
+
+/// Fetches a download, and returns the path of its file or archive. `None` when it is not free.
+///
+/// # Errors
+/// Returns an error when it cannot be downloaded, or is not the published file. The same call continues.
+pub(in crate::cli) fn fetch_file(
+    download: &Download,
+    benchmark: &Benchmark,
+    scratch: &Path,
+    context: &Context,
+) -> Result<Option<PathBuf>, Failure> {
+    let Some(kind) = &download.fetch else {
+        return Ok(None);
+    };
+    Ok(fetch(download, kind, benchmark, scratch, context)?.path)
 }
 
 fn fetch<'a>(

@@ -35,18 +35,18 @@ impl FileState {
 
 /// The path of a download, and whether it is complete.
 #[derive(Debug)]
-pub(super) struct DownloadPlace {
-    pub(super) path: PathBuf,
-    pub(super) state: FileState,
+pub(in crate::cli) struct DownloadPlace {
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) state: FileState,
     /// The problem with the download.
-    pub(super) problem: Option<String>,
+    pub(in crate::cli) problem: Option<String>,
     /// Whether the file is not the published one.
     pub(super) is_other: bool,
 }
 
 impl DownloadPlace {
     /// Looks for a download below the scratch directory. Images are compared with their labels by name.
-    pub(super) fn find(download: &Download, benchmark: &Benchmark, scratch: &Path) -> Self {
+    pub(in crate::cli) fn find(download: &Download, benchmark: &Benchmark, scratch: &Path) -> Self {
         let path = scratch.join(&download.path);
         let place = |state, problem| Self {
             path: path.clone(),

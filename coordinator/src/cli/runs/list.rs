@@ -109,10 +109,7 @@ pub(super) fn run(
         print(&csv(&COLUMNS, &rows.collect::<Result<Vec<_>, _>>()?))?;
         return Ok(());
     }
-    let context = Context {
-        workspace: context.workspace.clone(),
-        format,
-    };
+    let context = context.in_format(format);
     context.print(&serde_json::json!({ "runs": documents, "older": older }), || {
         if total == 0 {
             "no runs yet: request one with `regatta run`".to_owned()

@@ -229,6 +229,9 @@ pub struct DeviceFacts {
     /// Interval of the agent's heartbeats in milliseconds. Only a hello has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,
+    /// The most bytes of assets that the agent keeps, in a hello only. Older agents do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assets_max_bytes: Option<u64>,
     /// The revisions of the official LoadGen that runs can name, in a hello only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loadgens: Vec<String>,

@@ -1,0 +1,204 @@
+//! Executes the steps of a plan, in process. Each step can be interrupted and repeated.
+
+use std::{fs, path::Path, time::Duration};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use regatta_archives::{Archive, Limits, Unpacking};
+use regatta_prep::PrepError;
+use regatta_types::{
+    benchmark::{Benchmark, Download},
+    samples::{Form, Quantised, Rounding},
+};
+
+use super::{
+    archive_check::{is_selected, most_bytes, unpack_directory},
+    exporter::Exporter,
+    inventory::Subject,
+    plan::{Action, Step},
+};
+use crate::{
+    cli::{
+        Context, asset,
+        context::tell,
+        data::{ARCHIVES, fetch_file},
+        prep::{NotMade, PUBLISHED, SampleRequest, published_scale},
+    },
+    exit::Failure,
+};
+use regatta_lab_store::{Store, workspace::Workspace};
+
+/// The most files of a compressed archive, whose list is not known before.
+const MAX_FILES: u64 = 1_000_000;
+
+/// What steps work with.
+pub(super) struct Execution<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) store: &'a Store,
+    pub(super) context: &'a Context,
+    pub(super) exporter: Exporter<'a>,
+}
+
+impl Execution<'_> {
+    /// Executes a step of a benchmark.
+    ///
+    /// # Errors
+    /// Returns the failure of the step. What it had done stays, and the next call continues.
+    pub(super) fn execute(&self, step: &Step, subject: &Subject<'_>) -> Result<(), Failure> {
+        let benchmark = subject.benchmark;
+        tell(&format!(
+            "{}: {}: {}",
+            benchmark.name,
+            step.action.word(),
+            step.subject
+        ));
+        let scratch = subject.scratch.as_path();
+        match &step.action {
+            Action::Fetch { download } => {
+                let download = download_of(benchmark, *download)?;
+                fetch_file(download, benchmark, scratch, self.context).map(drop)
+            }
+            Action::Copy { from } => copy(from, &scratch.join(&step.target)),
+            Action::Unpack { download, archive } => {
+                let download = download_of(benchmark, *download)?;
+                let fetched = scratch.join(ARCHIVES).join(download.published_name());
+                self.unpack(archive.as_deref().unwrap_or(&fetched), download, subject)
+            }
+            Action::Export { weights } => {
+                let weights = weights.ok_or_else(|| Failure::could_not("no weights are published"))?;
+                let weights = scratch.join(&download_of(benchmark, weights)?.path);
+                let spinner = self.spinner();
+                let exported = self.exporter.export(&benchmark.model, &weights, scratch);
+                spinner.finish_and_clear();
+                exported
+            }
+            Action::Prepare { form } => self.prepare(subject, *form, None),
+            Action::Calibrate { list } => {
+                let list = scratch.join(&download_of(benchmark, *list)?.path);
+                self.prepare(subject, benchmark.form(), Some(&list))
+            }
+            Action::AddAssets { paths } => {
+                let sources: Vec<_> = paths
+                    .iter()
+                    .map(|path| (scratch.join(path), path.clone()))
+                    .collect();
+                let spinner = self.spinner();
+                let added = asset::add(&sources, self.workspace, self.store);
+                spinner.finish_and_clear();
+                added.map(drop)
+            }
+        }
+    }
+
+    fn unpack(&self, archive: &Path, download: &Download, subject: &Subject<'_>) -> Result<(), Failure> {
+        let archive = Archive::open(archive)?;
+        let limits = match archive.entries()? {
+            Some(entries) => Limits {
+                files: entries.len() as u64,
+                bytes: entries.iter().map(|entry| entry.bytes).sum(),
+            },
+            None => Limits {
+                files: MAX_FILES,
+                bytes: most_bytes(&archive, download),
+            },
+        };
+        let is_selected = |name: &str| is_selected(download, subject.benchmark, &subject.scratch, name);
+        let unpacking = Unpacking {
+            archive: &archive,
+            directory: &unpack_directory(download, &subject.scratch),
+            limits,
+            is_selected: &is_selected,
+        };
+        let bar = self.bar("files");
+        bar.set_length(download.files as u64);
+        let report = unpacking.run(&mut |report| bar.set_position(report.files));
+        bar.finish_and_clear();
+        if report?.files == 0 {
+            return Err(Failure::could_not(format!(
+                "{} has no file of {}",
+                archive.path().display(),
+                download.title
+            )));
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, subject: &Subject<'_>, form: Form, calibration: Option<&Path>) -> Result<(), Failure> {
+        let benchmark = subject.benchmark;
+        let labels = subject.labels();
+        let scale = published_scale(benchmark, form).filter(|_| calibration.is_none());
+        let request = SampleRequest {
+            benchmark,
+            form,
+            quantised: scale.map(|scale| Quantised {
+                scale,
+                rounding: Rounding::default(),
+                source: PUBLISHED.to_owned(),
+            }),
+            data: subject.data(),
+            labels: labels.as_deref(),
+            calibration,
+            accepts_damaged: false,
+        };
+        let bar = self.bar("samples");
+        let made = request.make(&subject.scratch, &mut |done, of| {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        });
+        bar.finish_and_clear();
+        made.map(drop).map_err(|error| match error {
+            NotMade::Failure(failure) => failure,
+            NotMade::Damaged(error) => damaged(error, subject),
+        })
+    }
+
+    fn bar(&self, unit: &str) -> ProgressBar {
+        if !self.context.is_lively() {
+            return ProgressBar::hidden();
+        }
+        let template = format!("{{wide_bar}} {{pos}} of {{len}} {unit}, {{eta}} left");
+        match ProgressStyle::with_template(&template) {
+            Ok(style) => ProgressBar::new(0).with_style(style),
+            Err(_) => ProgressBar::new(0),
+        }
+    }
+
+    fn spinner(&self) -> ProgressBar {
+        if !self.context.is_lively() {
+            return ProgressBar::hidden();
+        }
+        let spinner = ProgressBar::new_spinner();
+        spinner.enable_steady_tick(Duration::from_millis(120));
+        spinner
+    }
+}
+
+fn download_of(benchmark: &Benchmark, index: usize) -> Result<&Download, Failure> {
+    let download = benchmark.downloads.get(index);
+    download.ok_or_else(|| Failure::could_not(format!("{} has no download {index}", benchmark.name)))
+}
+
+/// Copies a file so that it has its name only once it is complete.
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    let part = to.with_added_extension("part");
+    let copied = match to.parent() {
+        Some(parent) => fs::create_dir_all(parent),
+        None => Ok(()),
+    };
+    let copied = copied
+        .and_then(|()| fs::copy(from, &part))
+        .and_then(|_| fs::rename(&part, to));
+    copied.map_err(|error| {
+        Failure::could_not(format!(
+            "cannot copy {} to {}: {error}",
+            from.display(),
+            to.display()
+        ))
+    })
+}
+
+fn damaged(error: PrepError, subject: &Subject<'_>) -> Failure {
+    let name = &subject.benchmark.name;
+    Failure::from(error).hint(format!(
+        "unpack these images again from the published archive; `regatta prep {name} --help` describes --accept-damaged"
+    ))
+}

@@ -1,0 +1,95 @@
+//! What runs of a benchmark need on the devices that the user names: the forms of samples, and whether INT8 engines are calibrated. Requests are
+//! resolved as `regatta run` resolves them.
+
+use regatta_catalogue::catalogue::Catalogue;
+use regatta_types::{EngineKind, Scenario, benchmark::Benchmark, samples::Form};
+
+use crate::{cli::resolve::unresolved, exit::Failure};
+use regatta_lab_net::fleet::engine_obstacle;
+use regatta_lab_runs::KnownRequest;
+use regatta_lab_store::{DeviceLabel, DeviceRow, RunRequest, Store};
+use regatta_lab_views::lookup::{self, add};
+
+/// The samples that devices need of a benchmark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// The forms, each once.
+    pub(super) forms: Vec<Form>,
+    /// Whether an engine is of INT8.
+    pub(super) has_int8: bool,
+}
+
+/// Returns the devices of names, ids and labels, each once.
+pub(super) fn devices(words: &[String], store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+    let mut found = Vec::new();
+    for word in words {
+        let rows = match lookup::devices(store, std::slice::from_ref(word)) {
+            Ok(rows) => rows,
+            Err(unknown) => match with_label(word, store)? {
+                rows if rows.is_empty() => return Err(unknown.into()),
+                rows => rows,
+            },
+        };
+        rows.into_iter().for_each(|row| add(&mut found, row));
+    }
+    Ok(found)
+}
+
+fn with_label(word: &str, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+    let Ok(label) = word.parse::<DeviceLabel>() else {
+        return Ok(Vec::new());
+    };
+    let mut rows = store.devices().all()?;
+    rows.retain(|row| row.labels.contains(&label));
+    Ok(rows)
+}
+
+/// Returns what the devices need of a benchmark; without devices, its own form.
+pub(super) fn needs(
+    benchmark: &Benchmark,
+    round: Option<&str>,
+    devices: &[DeviceRow],
+    catalogue: &Catalogue,
+) -> Result<Needs, Failure> {
+    let mut needs = Needs {
+        forms: Vec::new(),
+        has_int8: false,
+    };
+    for device in devices {
+        for scenario in scenarios(benchmark, round, catalogue)? {
+            let mut request = RunRequest::new(&benchmark.name, scenario);
+            request.round = round.map(str::to_owned);
+            request.engine.kind = engine(device);
+            let known = KnownRequest::find(&request, catalogue).map_err(unresolved)?;
+            let need = known.sample_need(device).map_err(unresolved)?;
+            if !needs.forms.contains(&need.form) {
+                needs.forms.push(need.form);
+            }
+            needs.has_int8 |= need.is_int8;
+        }
+    }
+    if needs.forms.is_empty() {
+        needs.forms.push(benchmark.form());
+    }
+    Ok(needs)
+}
+
+/// Returns the scenarios that the round has for the benchmark on edge systems, or all for a benchmark of no round.
+fn scenarios(
+    benchmark: &Benchmark,
+    round: Option<&str>,
+    catalogue: &Catalogue,
+) -> Result<Vec<Scenario>, Failure> {
+    let round = catalogue.round(round).map_err(Failure::usage)?;
+    let edge = round.rules_of(benchmark).map(|(_, rules)| rules.edge.clone());
+    Ok(edge
+        .filter(|edge| !edge.is_empty())
+        .unwrap_or_else(|| Scenario::ALL.to_vec()))
+}
+
+/// Returns the engine with which a device computes fastest.
+fn engine(device: &DeviceRow) -> EngineKind {
+    let mut best = [EngineKind::Tensorrt, EngineKind::Tract].into_iter();
+    best.find(|engine| engine_obstacle(device, *engine).is_none())
+        .unwrap_or(RunRequest::DEFAULT_ENGINE)
+}

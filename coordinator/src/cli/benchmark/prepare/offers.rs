@@ -1,0 +1,220 @@
+//! The archives, files and directories that the user names with `--from`, and the downloads that they are.
+
+use std::path::{Path, PathBuf};
+
+use regatta_archives::{Archive, ArchiveError};
+use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, Prep};
+
+use crate::exit::Failure;
+
+/// The usual names of the labels of classified images.
+pub(super) const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
+
+/// All that the user named.
+#[derive(Debug)]
+pub(super) struct Offers(Vec<Offer>);
+
+/// An archive, a file or a directory.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) path: PathBuf,
+    pub(super) content: Content,
+}
+
+/// What a path is.
+#[derive(Debug)]
+pub(super) enum Content {
+    Archive(Archive),
+    Directory,
+    File,
+}
+
+impl Offers {
+    /// Looks at each path.
+    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+        paths
+            .iter()
+            .map(|path| Offer::open(path))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// Returns the directory of the data set, if the user named one.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        let mut directories = self
+            .0
+            .iter()
+            .filter(|offer| matches!(offer.content, Content::Directory));
+        directories.next().map(|offer| offer.path.as_path())
+    }
+
+    /// Returns what was named for a download: by its file name, or as the only archive of another name for the data set of the only benchmark.
+    pub(super) fn of(
+        &self,
+        download: &Download,
+        benchmark: &Benchmark,
+        is_only_benchmark: bool,
+    ) -> Option<&Offer> {
+        let is_named = |offer: &&Offer| offer.is_named(download, benchmark);
+        if let Some(named) = self.0.iter().find(is_named) {
+            return Some(named);
+        }
+        let is_data = download.purpose == DownloadPurpose::Dataset && download.path.ends_with('/');
+        let is_other = |offer: &&Offer| {
+            matches!(offer.content, Content::Archive(_))
+                && !benchmark
+                    .downloads
+                    .iter()
+                    .any(|other| offer.is_named(other, benchmark))
+        };
+        let mut others = self.0.iter().filter(is_other);
+        let first = others.next().filter(|_| is_data && is_only_benchmark)?;
+        others.next().is_none().then_some(first)
+    }
+
+    /// Checks that each path is for one of the benchmarks.
+    ///
+    /// # Errors
+    /// Names the first path that is for none, with the names that are known.
+    pub(super) fn expect_used(&self, benchmarks: &[&Benchmark]) -> Result<(), Failure> {
+        let is_only = benchmarks.len() == 1;
+        let directories = self
+            .0
+            .iter()
+            .filter(|offer| matches!(offer.content, Content::Directory));
+        if directories.count() > 1 || (self.directory().is_some() && !is_only) {
+            return Err(Failure::misuse(
+                "a directory is the data set of one benchmark: name one benchmark and one directory",
+            ));
+        }
+        let is_used = |offer: &Offer| {
+            benchmarks.iter().any(|benchmark| {
+                let mut downloads = benchmark.downloads.iter();
+                downloads.any(|download| {
+                    let taken = self.of(download, benchmark, is_only);
+                    taken.is_some_and(|taken| std::ptr::eq(taken, offer))
+                })
+            })
+        };
+        let is_directory = |offer: &Offer| matches!(offer.content, Content::Directory);
+        match self
+            .0
+            .iter()
+            .find(|offer| !is_directory(offer) && !is_used(offer))
+        {
+            None => Ok(()),
+            Some(offer) => Err(Failure::misuse(format!(
+                "{} is not a file of these benchmarks",
+                offer.path.display()
+            ))
+            .hint(format!("files that they need: {}", known_names(benchmarks)))),
+        }
+    }
+}
+
+impl Offer {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let content = if path.is_dir() {
+            Content::Directory
+        } else {
+            match Archive::open(path) {
+                Ok(archive) => Content::Archive(archive),
+                Err(ArchiveError::Kind(_)) => Content::File,
+                Err(error) => return Err(Failure::usage(error)),
+            }
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            content,
+        })
+    }
+
+    fn is_named(&self, download: &Download, benchmark: &Benchmark) -> bool {
+        let own = self.path.file_name().and_then(|name| name.to_str());
+        let is_file = |name: &str| own == Some(name);
+        match self.content {
+            Content::Directory => false,
+            Content::Archive(_) => archive_names(download).any(is_file),
+            Content::File => {
+                let is_labels = download.purpose == DownloadPurpose::Labels
+                    && matches!(benchmark.prep, Some(Prep::JpegImages(_)));
+                own.is_some_and(|name| name == file_name(&download.path))
+                    || (is_labels && LABEL_FILES.into_iter().any(is_file))
+            }
+        }
+    }
+}
+
+/// Returns the names under which a download is published.
+fn archive_names(download: &Download) -> impl Iterator<Item = &str> {
+    let with_checksum = download.checksums.iter();
+    let with_checksum = with_checksum.filter_map(|text| text.rsplit_once(' ').map(|(name, _)| name));
+    with_checksum.chain([download.published_name()])
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn known_names(benchmarks: &[&Benchmark]) -> String {
+    let downloads = benchmarks.iter().flat_map(|benchmark| &benchmark.downloads);
+    let mut names: Vec<&str> = downloads
+        .map(|download| match archive_names(download).next() {
+            Some(name) if download.path.ends_with('/') => name,
+            _ => file_name(&download.path),
+        })
+        .filter(|name| !name.is_empty())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use regatta_catalogue::catalogue::Catalogue;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_matched_with_downloads_by_name_and_the_rest_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = directory.path().join(name);
+            fs::write(&path, content).unwrap();
+            path
+        };
+        let catalogue = Catalogue::read(None).unwrap();
+        let resnet = catalogue.benchmark("resnet50").unwrap();
+        let yolo = catalogue.benchmark("yolo-95").unwrap();
+        let of = |offers: &Offers, index: usize, is_only| {
+            let offer = offers.of(&resnet.downloads[index], resnet, is_only)?;
+            Some(offer.path.file_name().unwrap().to_str().unwrap().to_owned())
+        };
+        let zip = b"PK\x05\x06 the beginning is enough";
+        let tar = file("ILSVRC2012_img_val.tar", zip);
+        let labels = file("val_map.txt", b"a 1\n");
+        let offers = Offers::open(&[tar.clone(), labels.clone()]).unwrap();
+        assert_eq!(of(&offers, 0, false).as_deref(), Some("ILSVRC2012_img_val.tar"));
+        assert_eq!(of(&offers, 1, false).as_deref(), Some("val_map.txt"));
+        assert_eq!((of(&offers, 2, false), of(&offers, 3, false)), (None, None));
+        offers.expect_used(&[resnet, yolo]).unwrap();
+        // An archive of another name can only be the one data set of one benchmark.
+        let other = Offers::open(&[file("imagenet.tar", zip)]).unwrap();
+        assert_eq!(of(&other, 0, true).as_deref(), Some("imagenet.tar"));
+        other.expect_used(&[resnet]).unwrap();
+        let refused = other.expect_used(&[resnet, yolo]).unwrap_err().to_string();
+        assert!(
+            refused.contains("imagenet.tar is not a file of these benchmarks")
+                && refused.contains("ILSVRC2012_img_val.tar"),
+            "{refused}"
+        );
+        let images = Offers::open(&[directory.path().to_owned()]).unwrap();
+        assert_eq!(images.directory(), Some(directory.path()));
+        images.expect_used(&[resnet]).unwrap();
+        assert!(images.expect_used(&[resnet, yolo]).is_err());
+        assert!(Offers::open(&[directory.path().join("missing")]).is_err());
+    }
+}

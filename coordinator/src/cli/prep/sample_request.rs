@@ -1,0 +1,188 @@
+//! Makes a set of samples, in process: for `regatta prep`, and for commands that need the samples on their way.
+
+use std::path::Path;
+
+use regatta_datasets::{
+    annotations::AnnotationError, bundled, speech::SpeechError, squad::SquadError, volumes::VolumeError,
+};
+use regatta_prep::{
+    ImageRequest, PrepError, PrepReport, PublishedError, convert_samples, install_bundled, prepare,
+    prepare_images, raw_data_dir,
+};
+use regatta_types::{
+    benchmark::{Benchmark, Dtype, Prep},
+    samples::{Form, Quantised, SampleSet},
+};
+
+use crate::exit::Failure;
+
+/// The source of a scale that the benchmark's file has.
+pub(in crate::cli) const PUBLISHED: &str = "published";
+
+/// Returns the scale of `int8` samples that a benchmark's file has. `None` for other samples, and where nobody published one.
+pub(in crate::cli) const fn published_scale(benchmark: &Benchmark, form: Form) -> Option<f32> {
+    match &benchmark.prep {
+        Some(Prep::JpegImages(kind)) if matches!(form.dtype, Dtype::Int8) => kind.int8_scale,
+        Some(Prep::DetectionImages(kind)) if matches!(form.dtype, Dtype::Int8) => kind.int8_scale,
+        _ => None,
+    }
+}
+
+/// Why no set of samples was made.
+pub(in crate::cli) enum NotMade {
+    Failure(Failure),
+    /// Images are damaged.
+    Damaged(PrepError),
+}
+
+impl From<Failure> for NotMade {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// A set of samples to make.
+#[derive(Debug)]
+pub(in crate::cli) struct SampleRequest<'a> {
+    pub(in crate::cli) benchmark: &'a Benchmark,
+    pub(in crate::cli) form: Form,
+    /// The quantisation, for `int8` only.
+    pub(in crate::cli) quantised: Option<Quantised>,
+    /// The directory of the published data set; `None` for the usual one.
+    pub(in crate::cli) data: Option<&'a Path>,
+    /// The labels or annotations; `None` for those among the images.
+    pub(in crate::cli) labels: Option<&'a Path>,
+    /// A calibration list whose samples are made instead.
+    pub(in crate::cli) calibration: Option<&'a Path>,
+    /// Whether samples of damaged images are made too.
+    pub(in crate::cli) accepts_damaged: bool,
+}
+
+impl SampleRequest<'_> {
+    /// Makes the benchmark's own samples, or others made of them; the own ones are made first where they are not there.
+    ///
+    /// # Errors
+    /// [`NotMade`]; a second call continues.
+    pub(in crate::cli) fn make(
+        &self,
+        out: &Path,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<PrepReport, NotMade> {
+        let (benchmark, form, quantised) = (self.benchmark, self.form, self.quantised.as_ref());
+        if let Some(
+            Prep::JpegImages(_)
+            | Prep::DetectionImages(_)
+            | Prep::LetterboxImages(_)
+            | Prep::Volumes(_)
+            | Prep::Speech(_),
+        ) = &benchmark.prep
+        {
+            if self.labels.is_some() && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
+                return Err(Failure::misuse("--labels is for benchmarks of images").into());
+            }
+            if self.accepts_damaged && matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_))) {
+                return Err(only_images().into());
+            }
+            return self.make_of_images(out, progress);
+        }
+        if self.labels.is_some() || self.calibration.is_some() {
+            let sentence = "--labels and --calibration are for benchmarks of images, volumes or speech";
+            return Err(Failure::misuse(sentence).into());
+        }
+        if self.accepts_damaged {
+            return Err(only_images().into());
+        }
+        let is_own = form == benchmark.form();
+        if is_own && quantised.is_some() {
+            return Err(failure(PrepError::Scale { form }).into());
+        }
+        if !is_own {
+            benchmark.in_form(form).map_err(Failure::usage)?;
+        }
+        let is_there = out.join(&benchmark.dataset.map).is_file();
+        if is_own || (!is_there && benchmark.prep.is_some()) {
+            let report = match self.data {
+                Some(data) => prepare(benchmark, data, out, progress),
+                None if bundled::contains(benchmark) => install_bundled(benchmark, out, progress),
+                None => prepare(benchmark, &raw_data_dir(benchmark, out), out, progress),
+            };
+            let report = report.map_err(failure)?;
+            if is_own {
+                return Ok(report);
+            }
+        }
+        Ok(convert_samples(benchmark, form, quantised, out, progress).map_err(failure)?)
+    }
+
+    /// Makes samples of JPEG images or volumes in any form. Without the images, converts the 32-bit samples if they are there.
+    fn make_of_images(
+        &self,
+        out: &Path,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<PrepReport, NotMade> {
+        let (benchmark, form, quantised) = (self.benchmark, self.form, self.quantised.as_ref());
+        let usual = raw_data_dir(benchmark, out);
+        let is_made = out.join(&benchmark.dataset.dir).join(SampleSet::FILE).is_file();
+        if self.data.is_none()
+            && !usual.is_dir()
+            && is_made
+            && form != benchmark.form()
+            && self.calibration.is_none()
+        {
+            return Ok(convert_samples(benchmark, form, quantised, out, progress).map_err(failure)?);
+        }
+        let request = ImageRequest {
+            benchmark,
+            form,
+            quantised,
+            data: self.data.unwrap_or(&usual),
+            labels: self.labels,
+            calibration: self.calibration,
+            accepts_damaged: self.accepts_damaged,
+        };
+        prepare_images(&request, out, progress).map_err(|error| match error {
+            PrepError::DamagedImages { .. } => NotMade::Damaged(error),
+            error => failure(error).into(),
+        })
+    }
+}
+
+fn only_images() -> Failure {
+    Failure::misuse("--accept-damaged is for benchmarks of images")
+}
+
+/// Returns the failure of a command for an error of preparation.
+pub(super) fn failure(error: PrepError) -> Failure {
+    match error {
+        PrepError::Squad(SquadError::Read { .. }) | PrepError::Published(PublishedError::Read { .. }) => {
+            Failure::usage(error).hint("`regatta data show BENCHMARK` shows where the file is published")
+        }
+        PrepError::Annotations(AnnotationError::Read { .. }) => {
+            Failure::usage(error).hint("`regatta data show BENCHMARK` shows how the annotations are made")
+        }
+        PrepError::NoPrepSection { .. }
+        | PrepError::UnsupportedSettings { .. }
+        | PrepError::Form(_)
+        | PrepError::Scale { .. }
+        | PrepError::NoDataset { .. }
+        | PrepError::NoLabels { .. }
+        | PrepError::Squad(_)
+        | PrepError::Published(_)
+        | PrepError::Annotations(_)
+        | PrepError::ImageName { .. }
+        | PrepError::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })
+        | PrepError::Speech(
+            SpeechError::MissingChapters { .. }
+            | SpeechError::Utterances { .. }
+            | SpeechError::CalibrationUtterance { .. },
+        )
+        | PrepError::Cache(_) => Failure::usage(error),
+        PrepError::Labels(_) => {
+            Failure::usage(error).hint("name the right file with --labels: a line NAME CLASS per image")
+        }
+        PrepError::Label { .. } | PrepError::MissingImages { .. } | PrepError::CalibrationImage { .. } => {
+            Failure::usage(error)
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,536 @@
+//! `regatta benchmark prepare` with a made-up ImageNet in its published form: everything is got, made and added by one command, a second one does
+//! nothing, an interrupted one continues, and what is incomplete, wrong or too large is refused before anything is done.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "test code")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_fsutil::hash::sha256_hex;
+use regatta_lab_store::Store;
+use regatta_types::{
+    DeviceId,
+    documents::{DeviceFacts, EngineKind, GpuFacts},
+};
+use regatta_wire::message::Hello;
+use serde_json::Value;
+
+/// A JPEG of 40 x 24 pixels.
+const IMAGE: &[u8] = include_bytes!("../../crates/prep/tests/four_colours.jpg");
+const MODEL: &[u8] = b"a network, which nothing here reads";
+
+/// Serves files by their path below `/`, and counts the requests.
+struct Server {
+    address: String,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn start(files: BTreeMap<&'static str, Vec<u8>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                counted.fetch_add(1, Ordering::Relaxed);
+                answer(stream.unwrap(), &files);
+            }
+        });
+        Self { address, requests }
+    }
+}
+
+fn answer(mut stream: TcpStream, files: &BTreeMap<&'static str, Vec<u8>>) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let request = lines.next().unwrap().unwrap();
+    lines.find(|line| line.as_ref().is_ok_and(String::is_empty));
+    let name = request.split(' ').nth(1).unwrap().trim_start_matches('/');
+    let (status, body) = match files.get(name) {
+        Some(content) => ("200 OK", content.as_slice()),
+        None => ("404 Not Found", &b""[..]),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+}
+
+/// A lab whose resnet50 has a few images, and the archives of its data set.
+struct Lab {
+    directory: tempfile::TempDir,
+    server: Server,
+    names: Vec<String>,
+}
+
+impl Lab {
+    fn new(images: usize) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (1..=images)
+            .map(|number| format!("ILSVRC2012_val_{number:08}.JPEG"))
+            .collect();
+        let published = directory.path().join("published");
+        fs::create_dir_all(published.join("labels")).unwrap();
+        fs::create_dir(published.join("images")).unwrap();
+        let mut labels = String::new();
+        for (number, name) in names.iter().enumerate() {
+            fs::write(published.join("images").join(name), IMAGE).unwrap();
+            labels.push_str(&format!("{name} {}\n", number % 1000));
+        }
+        fs::write(published.join("labels/val.txt"), labels).unwrap();
+        fs::write(published.join("labels/train.txt"), "not needed").unwrap();
+        tar(
+            &published.join("ILSVRC2012_img_val.tar"),
+            "-cf",
+            &published.join("images"),
+            &names,
+        );
+        let label_names = ["train.txt".to_owned(), "val.txt".to_owned()];
+        let labels = published.join("caffe_ilsvrc12.tar.gz");
+        tar(&labels, "-czf", &published.join("labels"), &label_names);
+        let list = format!("{}\n{}\n", names[1], names[0]);
+        let server = Server::start(BTreeMap::from([
+            ("caffe_ilsvrc12.tar.gz", fs::read(labels).unwrap()),
+            ("cal_image_list_option_1.txt", list.clone().into_bytes()),
+            ("resnet50_v1.onnx", MODEL.to_vec()),
+        ]));
+        let lab = Self {
+            directory,
+            server,
+            names,
+        };
+        assert!(lab.regatta(&["init"]).status.success());
+        lab.write_benchmark(&lab.benchmark(&list));
+        lab
+    }
+
+    /// Returns the shipped benchmark with the numbers and addresses of this data set.
+    fn benchmark(&self, list: &str) -> String {
+        let (images, server) = (self.names.len(), &self.server.address);
+        let mut text = include_str!("../../configs/benchmarks/resnet50.toml").to_owned();
+        for (before, after) in [
+            ("total_samples = 50000", format!("total_samples = {images}")),
+            (
+                "performance_samples = 1024",
+                format!("performance_samples = {images}"),
+            ),
+            (
+                "source_bytes = 6706560319",
+                format!("source_bytes = {}", images * IMAGE.len()),
+            ),
+            ("files = 50000", format!("files = {images}")),
+            ("bytes = 6706560319", format!("bytes = {}", images * IMAGE.len())),
+            ("http://dl.caffe.berkeleyvision.org", server.clone()),
+            (
+                "https://raw.githubusercontent.com/mlcommons/inference/v5.0/calibration/ImageNet",
+                server.clone(),
+            ),
+            ("https://zenodo.org/record/4735647/files", server.clone()),
+            (
+                "7662247d1d9407d6cb564268f64c5a4a6cf9f1a34fd2e6cdc3b94dcf278b3dc9",
+                sha256_hex(list.as_bytes()),
+            ),
+            (
+                "md5:f6a4da60cd5f084d97efc2c1ddb10beb",
+                format!("sha256:{}", sha256_hex(MODEL)),
+            ),
+        ] {
+            assert!(text.contains(before), "{before}");
+            text = text.replace(before, &after);
+        }
+        text
+    }
+
+    fn write_benchmark(&self, text: &str) {
+        let configs = self.path("lab/configs/benchmarks");
+        fs::create_dir_all(&configs).unwrap();
+        fs::write(configs.join("resnet50.toml"), text).unwrap();
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.directory.path().join(below)
+    }
+
+    fn scratch(&self, below: &str) -> PathBuf {
+        self.path("lab/scratch").join(below)
+    }
+
+    fn archive(&self) -> String {
+        self.path("published/ILSVRC2012_img_val.tar")
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+        command
+            .args(words)
+            .env("REGATTA_WORKSPACE", self.path("lab"))
+            .env_remove("MLPERF_SCRATCH_PATH")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn regatta(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    fn prepare(&self, words: &[&str]) -> Output {
+        self.regatta(&[&["benchmark", "prepare"], words].concat())
+    }
+
+    /// Prepares resnet50 of the archive. Returns the exit code and the document.
+    fn prepared(&self, words: &[&str]) -> (Option<i32>, Value) {
+        let archive = self.archive();
+        let common = ["resnet50", "--from", &archive, "--format", "json"];
+        let output = self.prepare(&[&common, words].concat());
+        let document = serde_json::from_slice(&output.stdout);
+        (
+            output.status.code(),
+            document.unwrap_or_else(|error| panic!("{error}: {output:?}")),
+        )
+    }
+
+    fn assets(&self) -> Vec<String> {
+        let output = self.regatta(&["asset", "list", "--format", "json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let assets = document["assets"].as_array().unwrap().iter();
+        assets
+            .map(|asset| asset["path"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Adds a Jetson Orin NX with TensorRT.
+    fn add_device(&self, assets_max_bytes: Option<u64>) {
+        let store = Store::open(&self.path("lab/regatta.db")).unwrap();
+        let facts = DeviceFacts {
+            model: "NVIDIA Jetson Orin NX".to_owned(),
+            module: Some("p3767-0000".to_owned()),
+            dla_cores: 2,
+            memory_bytes: 16 << 30,
+            gpus: vec![GpuFacts {
+                name: "Orin".to_owned(),
+                compute_capability: "8.7".to_owned(),
+                multiprocessors: 8,
+                memory_bytes: 16 << 30,
+                integrated: true,
+            }],
+            assets_max_bytes,
+            ..DeviceFacts::default()
+        };
+        let public_key = [7; 32];
+        let hello = Hello {
+            device: DeviceId::of_public_key(&public_key),
+            name: "boat-1".to_owned(),
+            public_key,
+            online: true,
+            agent: "0.1.0".to_owned(),
+            engines: vec![EngineKind::Null, EngineKind::Tract, EngineKind::Tensorrt],
+            facts_json: serde_json::to_vec(&facts).unwrap(),
+            runs: Vec::new(),
+        };
+        store.devices().record_hello(&hello).unwrap();
+    }
+}
+
+fn tar(archive: &Path, how: &str, directory: &Path, names: &[String]) {
+    let made = Command::new("tar")
+        .arg(how)
+        .arg(archive)
+        .arg("-C")
+        .arg(directory)
+        .args(names)
+        .status();
+    assert!(made.unwrap().success());
+}
+
+/// The steps of the first benchmark of a document, with their states.
+fn steps(document: &Value) -> Vec<String> {
+    let steps = document["benchmarks"][0]["steps"].as_array().unwrap().iter();
+    let text = |step: &Value, key: &str| step[key].as_str().unwrap().to_owned();
+    steps
+        .map(|step| format!("{} {}", text(step, "step"), text(step, "state")))
+        .collect()
+}
+
+fn errors(output: &Output) -> (Option<i32>, String) {
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr.clone()).unwrap(),
+    )
+}
+
+#[test]
+fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
+    let lab = Lab::new(6);
+    let (code, dry) = lab.prepared(&["--dry-run"]);
+    let expected = ["fetch", "fetch", "unpack", "unpack", "prepare", "add assets"];
+    assert_eq!(code, Some(0));
+    assert_eq!(steps(&dry), expected.map(|step| format!("{step} planned")));
+    assert_eq!(lab.server.requests.load(Ordering::Relaxed), 0);
+    assert!(!lab.scratch("data").exists() && !lab.scratch("downloads").exists());
+
+    let (code, document) = lab.prepared(&[]);
+    assert_eq!((code, &document["complete"]), (Some(0), &true.into()));
+    assert_eq!(steps(&document), expected.map(|step| format!("{step} done")));
+    let samples = lab.scratch("preprocessed_data/imagenet/ResNet50/fp32");
+    assert!(samples.join(format!("{}.npy", lab.names[5])).is_file());
+    assert_eq!(
+        fs::read(lab.scratch("models/ResNet50/resnet50_v1.onnx")).unwrap(),
+        MODEL
+    );
+    assert!(!lab.scratch("data/resnet50/train.txt").exists());
+    let assets = [
+        "models/ResNet50/resnet50_v1.onnx",
+        "preprocessed_data/imagenet/ResNet50/fp32",
+        "preprocessed_data/imagenet/val_map.txt",
+    ];
+    assert_eq!(lab.assets(), assets);
+
+    let requests = lab.server.requests.load(Ordering::Relaxed);
+    fs::remove_file(lab.archive()).unwrap();
+    let begun = Instant::now();
+    let again = lab.prepare(&["resnet50"]);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    assert_eq!(
+        String::from_utf8(again.stdout).unwrap(),
+        "nothing to do: resnet50 is prepared\n"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(lab.server.requests.load(Ordering::Relaxed), requests);
+    // A file that is lost is got again, and only that.
+    fs::remove_file(lab.scratch("models/ResNet50/resnet50_v1.onnx")).unwrap();
+    let lost = lab.prepare(&["resnet50", "--format", "json"]);
+    let lost: Value = serde_json::from_slice(&lost.stdout).unwrap();
+    assert_eq!(steps(&lost), ["fetch done", "add assets done"]);
+}
+
+#[test]
+fn samples_are_made_in_the_types_of_a_devices_system() {
+    let lab = Lab::new(3);
+    lab.add_device(Some(1 << 30));
+    let (code, document) = lab.prepared(&["--for", "boat-1"]);
+    assert_eq!(code, Some(0), "{document}");
+    let made = steps(&document);
+    assert!(made.contains(&"calibration samples done".to_owned()), "{made:?}");
+    let imagenet = "preprocessed_data/imagenet/ResNet50";
+    let [linear, chw4, calibration] = ["int8_linear", "int8_chw4", "cal_image_list_option_1_fp32_linear"]
+        .map(|form| format!("{imagenet}/{form}"));
+    let assets = lab.assets();
+    for path in [&linear, &chw4, &calibration] {
+        assert!(lab.scratch(path).join("samples.json").is_file(), "{path}");
+        assert!(assets.contains(path), "{assets:?}");
+    }
+    assert!(!lab.scratch(&format!("{imagenet}/fp32")).exists());
+    // Runs take what was prepared for them.
+    for (scenario, directory) in [("SingleStream", &linear), ("Offline", &chw4)] {
+        let run = lab.regatta(&[
+            "run",
+            "--device",
+            "boat-1",
+            "--benchmark",
+            "resnet50",
+            "--scenario",
+            scenario,
+            "--engine",
+            "tensorrt",
+            "--dry-run",
+            "--format",
+            "json",
+        ]);
+        assert!(run.status.success(), "{run:?}");
+        let specs: Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!(
+            specs["specs"][0]["benchmark"]["dataset"]["dir"],
+            directory.as_str()
+        );
+    }
+    let (code, document) = lab.prepared(&["--for", "boat-1"]);
+    assert_eq!((code, steps(&document)), (Some(0), Vec::new()));
+    let (code, unknown) = errors(&lab.prepare(&["resnet50", "--for", "canoe"]));
+    assert_eq!(code, Some(2));
+    assert!(
+        unknown.contains("unknown device `canoe`; known are boat-1"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_on_a_device_or_a_disk_is_refused_before_anything_is_done() {
+    let lab = Lab::new(3);
+    lab.add_device(Some(100_000));
+    let archive = lab.archive();
+    let (code, device) = errors(&lab.prepare(&["resnet50", "--from", &archive, "--for", "boat-1"]));
+    assert_eq!(code, Some(3), "{device}");
+    assert!(
+        device.contains("boat-1 is too small for a run of resnet50 with samples as int8_linear")
+            && device.contains("assets_max_mib = 1 "),
+        "{device}"
+    );
+    // With a directory, the number of samples is the benchmark's.
+    let text = fs::read_to_string(lab.path("lab/configs/benchmarks/resnet50.toml")).unwrap();
+    lab.write_benchmark(&text.replace("total_samples = 3", "total_samples = 5000000000"));
+    let images = lab.path("published/images");
+    let (code, disk) = errors(&lab.prepare(&["resnet50", "--from", images.to_str().unwrap()]));
+    assert_eq!(code, Some(3), "{disk}");
+    assert!(disk.contains(" is too small: the steps add "), "{disk}");
+    assert!(!lab.scratch("data").exists() && !lab.scratch("models").exists());
+}
+
+#[test]
+fn an_incomplete_or_wrong_archive_is_refused_before_anything_is_done() {
+    let lab = Lab::new(4);
+    let complete = fs::read(lab.archive()).unwrap();
+    let refusal = |bytes: &[u8]| {
+        fs::write(lab.archive(), bytes).unwrap();
+        let (code, errors) = errors(&lab.prepare(&["resnet50", "--from", &lab.archive()]));
+        assert_eq!(code, Some(2), "{errors}");
+        errors
+    };
+    // The last tenths are padding.
+    let half = refusal(&complete[..complete.len() / 4]);
+    assert!(
+        half.contains("ILSVRC2012_img_val.tar is incomplete: the archive ends early"),
+        "{half}"
+    );
+    let images = lab.path("published/images");
+    let other = lab.path("other.tar");
+    tar(&other, "-cf", &images, &lab.names[..3]);
+    let fewer = refusal(&fs::read(&other).unwrap());
+    assert!(
+        fewer.contains("is not the published archive: it has 3 files, the published one has 4"),
+        "{fewer}"
+    );
+    tar(&other, "-cf", &lab.path("published"), &["images".to_owned()]);
+    let inside = refusal(&fs::read(&other).unwrap());
+    assert!(
+        inside.contains("is in a directory, the images are not"),
+        "{inside}"
+    );
+    fs::write(images.join(&lab.names[0]), "another photograph").unwrap();
+    tar(&other, "-cf", &images, &lab.names);
+    let changed = refusal(&fs::read(&other).unwrap());
+    assert!(changed.contains("its files have "), "{changed}");
+    let photograph = refusal(IMAGE);
+    assert!(
+        photograph.contains("is not a file of these benchmarks"),
+        "{photograph}"
+    );
+    let (code, unknown) = errors(&lab.prepare(&["bert-99", "--from", &lab.archive()]));
+    assert_eq!(code, Some(2), "{unknown}");
+    assert!(!lab.scratch("data").exists() && !lab.scratch("models").exists());
+}
+
+#[test]
+fn what_needs_a_registration_is_named_while_the_rest_is_got() {
+    let lab = Lab::new(2);
+    let output = lab.prepare(&["resnet50"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        printed.contains("resnet50: missing: ILSVRC2012 validation images")
+            && printed.contains("registration with ImageNet")
+            && printed.contains("then the same command with --from ARCHIVE"),
+        "{printed}"
+    );
+    assert!(lab.scratch("data/resnet50/val.txt").is_file());
+    assert!(lab.scratch("models/ResNet50/resnet50_v1.onnx").is_file());
+    assert_eq!(lab.assets(), [] as [&str; 0]);
+    // The images are elsewhere, without labels.
+    let images = lab.path("published/images");
+    let output = lab.prepare(&["resnet50", "--from", images.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(lab.assets().len(), 3);
+}
+
+/// Kills the command with files unpacked, and with samples made.
+#[test]
+fn a_killed_preparation_continues() {
+    let lab = Lab::new(150);
+    let archive = lab.archive();
+    let samples = "preprocessed_data/imagenet/ResNet50/fp32";
+    for (directory, files) in [("data/resnet50", 20), (samples, 20)] {
+        let mut running = lab
+            .command(&["benchmark", "prepare", "resnet50", "--from", &archive])
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        let count = || fs::read_dir(lab.scratch(directory)).map_or(0, Iterator::count);
+        while count() < files && begun.elapsed() < Duration::from_secs(60) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        running.kill().unwrap();
+        running.wait().unwrap();
+        assert!(count() >= files);
+    }
+    assert!(
+        !lab.scratch(samples).join("samples.json").exists(),
+        "it was killed too late"
+    );
+    assert_eq!(lab.assets(), [] as [&str; 0]);
+    let (code, document) = lab.prepared(&[]);
+    assert_eq!(code, Some(0), "{document}");
+    assert_eq!(steps(&document), ["prepare done", "add assets done"]);
+    let expected = Lab::new(150);
+    assert_eq!(expected.prepared(&[]).0, Some(0));
+    let manifest = |lab: &Lab| fs::read(lab.scratch(samples).join("samples.json")).unwrap();
+    assert_eq!(manifest(&lab), manifest(&expected));
+}
+
+#[test]
+fn two_preparations_do_not_work_at_once() {
+    let lab = Lab::new(2);
+    fs::create_dir_all(lab.scratch("")).unwrap();
+    let lock = fs::File::create(lab.scratch(".prepare.lock")).unwrap();
+    lock.lock().unwrap();
+    let (code, busy) = errors(&lab.prepare(&["digits"]));
+    assert_eq!(code, Some(3), "{busy}");
+    assert!(
+        busy.contains("another `regatta benchmark prepare` works in"),
+        "{busy}"
+    );
+}
+
+#[test]
+fn the_bundled_benchmark_needs_nothing() {
+    let lab = Lab::new(2);
+    let first = lab.prepare(&["digits", "--format", "json"]);
+    let first: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(steps(&first), ["prepare done", "add assets done"]);
+    assert_eq!(lab.assets().len(), 3);
+    let second = lab.prepare(&["digits"]);
+    let printed = String::from_utf8(second.stdout).unwrap();
+    assert_eq!(printed, "nothing to do: digits is prepared\n");
+}
+
+/// The Python of this test has no packages.
+#[test]
+fn networks_are_not_exported_without_the_packages_of_the_tool() {
+    let lab = Lab::new(2);
+    let weights = lab.scratch("models/rnnt/rnnt.pt");
+    fs::create_dir_all(weights.parent().unwrap()).unwrap();
+    fs::write(weights, "weights").unwrap();
+    let (code, missing) = errors(&lab.prepare(&["rnnt", "--python", "/bin/false", "--from", "/tmp"]));
+    assert_eq!(code, Some(2), "{missing}");
+    assert!(
+        missing.contains("/bin/false does not have numpy, onnx, torch")
+            && missing.contains("-m pip install numpy onnx torch"),
+        "{missing}"
+    );
+}
