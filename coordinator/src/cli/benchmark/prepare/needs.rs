@@ -1,11 +1,10 @@
 //! What runs of a benchmark need on the devices that the user names: the forms of samples, and whether INT8 engines are calibrated. Requests are
 //! resolved as `regatta run` resolves them.
 
-use regatta_catalogue::catalogue::Catalogue;
-use regatta_types::{EngineKind, Scenario, benchmark::Benchmark, samples::Form};
+use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
+use regatta_types::{Scenario, benchmark::Benchmark, samples::Form};
 
 use crate::{cli::resolve::unresolved, exit::Failure};
-use regatta_lab_net::fleet::engine_obstacle;
 use regatta_lab_runs::KnownRequest;
 use regatta_lab_store::{DeviceLabel, DeviceRow, RunRequest, Store};
 use regatta_lab_views::lookup::{self, add};
@@ -59,7 +58,6 @@ pub(super) fn needs(
         for scenario in scenarios(benchmark, round, catalogue)? {
             let mut request = RunRequest::new(&benchmark.name, scenario);
             request.round = round.map(str::to_owned);
-            request.engine.kind = engine(device);
             let known = KnownRequest::find(&request, catalogue).map_err(unresolved)?;
             let need = known.sample_need(device).map_err(unresolved)?;
             if !needs.forms.contains(&need.form) {
@@ -74,22 +72,13 @@ pub(super) fn needs(
     Ok(needs)
 }
 
-/// Returns the scenarios that the round has for the benchmark on edge systems, or all for a benchmark of no round.
+/// Returns the scenarios that an edge system must submit, or all where the round does not have the benchmark for edge systems.
 fn scenarios(
     benchmark: &Benchmark,
     round: Option<&str>,
     catalogue: &Catalogue,
 ) -> Result<Vec<Scenario>, Failure> {
     let round = catalogue.round(round).map_err(Failure::usage)?;
-    let edge = round.rules_of(benchmark).map(|(_, rules)| rules.edge.clone());
-    Ok(edge
-        .filter(|edge| !edge.is_empty())
-        .unwrap_or_else(|| Scenario::ALL.to_vec()))
-}
-
-/// Returns the engine with which a device computes fastest.
-fn engine(device: &DeviceRow) -> EngineKind {
-    let mut best = [EngineKind::Tensorrt, EngineKind::Tract].into_iter();
-    best.find(|engine| engine_obstacle(device, *engine).is_none())
-        .unwrap_or(RunRequest::DEFAULT_ENGINE)
+    let required = round.required_scenarios(benchmark, SystemCategory::Edge);
+    Ok(required.unwrap_or(Scenario::ALL.as_slice()).to_vec())
 }
