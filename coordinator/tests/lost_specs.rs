@@ -1,8 +1,6 @@
 //! Tests of a run whose `spec.json` is no longer in the workspace: a copy was made while a coordinator served, or somebody deleted the run's
 //! directory.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 mod support;
 
 use std::{fs, time::Duration};

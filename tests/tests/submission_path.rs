@@ -1,7 +1,7 @@
 //! Tests of the way to a submission: `run --submission` measures everything that the results need as one campaign, and
 //! `submission status` says what they have, what is missing and the next command.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "test code")]
+#![expect(clippy::expect_used, reason = "test code")]
 
 use std::{fs, path::Path, process::Output};
 
