@@ -30,6 +30,7 @@ out=$(realpath -m "${out:-regatta-tests-$architecture.tar.gz}")
 [ ${#packages[@]} -gt 0 ] ||
     packages=(regatta-agent regatta-engines regatta-harness regatta-cuda regatta-loadgen regatta-mllog regatta-loadgen-conf regatta-catalogue regatta-types regatta-unit-sharing regatta-device-state regatta-tensorrt regatta-wire)
 . "$here/environment.sh"
+. "$here/fakes.sh"
 
 place=/var/tmp/regatta-tests
 source=$place/source
@@ -48,7 +49,7 @@ build test --no-run --tests --message-format=json >"$place/messages.json" || cou
 rm -rf "$place/loadgens"
 mkdir -p "$place/loadgens"
 if [[ " ${packages[*]} " = *" regatta-agent "* ]]; then
-    (cd "$source" && cargo build --locked --target "$target" --package regatta-state --bins) || could_not_build "the helper"
+    (cd "$source" && cargo build --locked --target "$target" --package regatta-device-state --bins) || could_not_build "the helper"
     machine=native
     [ "$architecture" = amd64 ] || machine=aarch64
     "$here/../crates/loadgen-official/bridge/build.sh" --pypi 6.0.17 --target "$machine" --sysroot "$sysroot" --out "$place/loadgens" >&2
@@ -66,17 +67,7 @@ for line in open(f"{place}/messages.json"):
 P
 [ -s "$place/list" ] || could_not "no test was built"
 cp "$here/test-archive/run" "$place/run"
-# The fakes of CUDA and TensorRT that tests compile elsewhere (crates/test-support/src/fake_tensorrt.rs, with these options), each with the macros of a test: a board may have no compiler.
-rm -rf "$place/fakes"
-mkdir -p "$place/fakes"
-fake() {
-    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -O2 -ffp-contract=off -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/fakes/$1$2.so" \
-        ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" -lm || could_not "the fake $1 cannot be compiled"
-}
-fake version ""
-fake trt_plugin ""
-for macro in "" -DFAKE_WITHOUT_GRAPHS; do fake cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
-for macro in "" -DFAKE_ABI=99; do fake trt_shim "$macro"; done
+compile_fakes "$source" "$place/fakes" "$compiler" --sysroot="$sysroot" -B"$library" -L"$library"
 # Beside the tests: the programs that they start, stripped, at their paths.
 mapfile -t binaries < <(cut -d' ' -f1 "$place/list"; cd "$place" && find "target/$target/debug" -maxdepth 1 -type f -executable)
 for binary in "${binaries[@]}"; do "$triple-strip" --strip-debug "$place/$binary"; done
