@@ -102,8 +102,8 @@ fn benchmarks_with_token_latencies_are_valid_without_a_model() {
             for mode in ["PerformanceOnly", "AccuracyOnly"] {
                 let duration = if mode == "AccuracyOnly" { LEFT_OUT } else { "200ms" };
                 let flags = [
-                    ("--sut", engine),
-                    ("--model", model),
+                    ("--engine", engine),
+                    ("--benchmark", model),
                     ("--benchmark-file", LEFT_OUT),
                     ("--scenario", scenario),
                     ("--mode", mode),
