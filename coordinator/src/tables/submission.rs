@@ -107,12 +107,7 @@ fn reasons(status: &SubmissionStatus) -> Vec<String> {
 }
 
 fn next(status: &SubmissionStatus) -> Vec<String> {
-    let mut commands: Vec<&str> = Vec::new();
-    for command in status.results.iter().filter_map(|result| result.next.as_deref()) {
-        if !commands.contains(&command) {
-            commands.push(command);
-        }
-    }
+    let commands = status.next_commands();
     if !commands.is_empty() {
         return commands
             .into_iter()

@@ -9,15 +9,24 @@ use regatta_lab_views::{
     wording,
 };
 
+/// The number of next commands that are listed.
+const MAX_COMMANDS: usize = 10;
+
 /// Renders the progress of every measured benchmark.
 pub(super) fn section(status: &SubmissionStatus) -> Markup {
     html! {
         @if status.results.is_empty() {
             p { "No benchmark of " (status.round) " was measured yet: " code { "regatta run --device NAME --benchmark NAME --submission" } }
         } @else {
-            (table("Progress", &["Device", "Result", "Accuracy", "Performance", "Audits", "Next"], &html! {
+            (table("Progress", &["Device", "Benchmark", "Scenario", "Accuracy", "Performance", "Audits"], &html! {
                 @for result in &status.results { (row(result)) }
             }))
+            @let commands = status.next_commands();
+            @if !commands.is_empty() {
+                p { "Next:" }
+                ul { @for command in commands.iter().take(MAX_COMMANDS) { li { code { (shown(command, SENTENCE)) } } } }
+                @if commands.len() > MAX_COMMANDS { p .note { (commands.len() - MAX_COMMANDS) " more commands are not listed." } }
+            }
             p .note { "The same with " code { "regatta submission status" } "." }
         }
     }
@@ -27,18 +36,16 @@ fn row(result: &ResultStatus) -> Markup {
     html! {
         tr role="row" {
             th role="rowheader" scope="row" data-title="Device" { (shown(&result.device_name, NAME)) }
-            td role="cell" data-title="Result" {
-                (shown(&result.benchmark, NAME)) " " (result.scenario)
-                @if result.power.is_some() { ", MaxQ" }
+            td role="cell" data-title="Benchmark" {
+                (shown(&result.benchmark, NAME))
+                @if result.power.is_some() { " MaxQ" }
             }
+            td role="cell" data-title="Scenario" { (result.scenario) }
             td role="cell" data-title="Accuracy" { (part(None, &result.accuracy)) }
             td role="cell" data-title="Performance" { (part(None, &result.performance)) }
             td role="cell" data-title="Audits" {
                 @if result.audits.is_empty() { "none required" }
                 ul .plain { @for (name, audit) in &result.audits { li { (part(Some(name), audit)) } } }
-            }
-            td role="cell" data-title="Next" {
-                @if let Some(next) = &result.next { code { (shown(next, SENTENCE)) } }
             }
         }
     }

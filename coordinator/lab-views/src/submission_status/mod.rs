@@ -49,6 +49,17 @@ impl SubmissionStatus {
         !self.results.is_empty() && self.results.iter().all(ResultStatus::is_complete)
     }
 
+    /// Returns the commands that continue with the results, each once.
+    pub fn next_commands(&self) -> Vec<&str> {
+        let mut commands = Vec::new();
+        for command in self.results.iter().filter_map(|result| result.next.as_deref()) {
+            if !commands.contains(&command) {
+                commands.push(command);
+            }
+        }
+        commands
+    }
+
     /// Returns whether every result has all its parts, apart from reasons why they cannot be submitted.
     pub fn is_rehearsed(&self) -> bool {
         !self.results.is_empty() && self.results.iter().all(ResultStatus::is_rehearsed)
