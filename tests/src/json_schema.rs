@@ -76,7 +76,8 @@ fn check(value: &Value, rules: &Value, schema: &Value, at: &str, found: &mut Vec
             }
             "additionalProperties" => {
                 for (key, value) in value.as_object().into_iter().flatten() {
-                    if rules["properties"].get(key).is_some() {
+                    let known = rules.get("properties").and_then(|known| known.get(key));
+                    if known.is_some() {
                         continue;
                     }
                     if rule == &Value::Bool(false) {

@@ -1,14 +1,9 @@
 //! The table of a submission's progress.
 
-use std::collections::BTreeSet;
-
 use regatta_text::escape;
 
 use super::plain;
-use regatta_lab_views::{
-    submission_status::{PartState, PartStatus, ResultStatus, SubmissionStatus},
-    wording::short_id,
-};
+use regatta_lab_views::submission_status::{PartState, PartStatus, ResultStatus, SubmissionStatus};
 
 /// Formats the progress of a submission: a row for each result, then why parts failed or cannot be submitted, then the next commands.
 pub(crate) fn submission_status(status: &SubmissionStatus) -> String {
@@ -21,7 +16,7 @@ pub(crate) fn submission_status(status: &SubmissionStatus) -> String {
     let rows = status.results.iter().map(|result| {
         [
             escape(&result.device_name).into_owned(),
-            subject(result),
+            result.subject(),
             part(&result.accuracy),
             part(&result.performance),
             audits(result),
@@ -32,7 +27,7 @@ pub(crate) fn submission_status(status: &SubmissionStatus) -> String {
         String::new(),
         plain(["device", "result", "accuracy", "performance", "audits"], rows),
     ];
-    let reasons = reasons(status);
+    let reasons = status.reasons();
     if !reasons.is_empty() {
         lines.push(String::new());
         lines.extend(reasons);
@@ -40,11 +35,6 @@ pub(crate) fn submission_status(status: &SubmissionStatus) -> String {
     lines.push(String::new());
     lines.extend(next(status));
     lines.join("\n")
-}
-
-fn subject(result: &ResultStatus) -> String {
-    let power = result.power.map_or("", |_| ", MaxQ");
-    format!("{} {}{power}", escape(&result.benchmark), result.scenario)
 }
 
 fn part(part: &PartStatus) -> String {
@@ -75,35 +65,6 @@ fn audits(result: &ResultStatus) -> String {
     } else {
         audits.join(", ")
     }
-}
-
-/// Returns why parts failed, each with its run, and why runs are only a rehearsal, each reason once.
-fn reasons(status: &SubmissionStatus) -> Vec<String> {
-    let mut failed = Vec::new();
-    let mut rehearsals = BTreeSet::new();
-    for result in &status.results {
-        let audits = result.audits.iter().map(|(test, part)| (test.as_str(), part));
-        let parts = [
-            ("accuracy", &result.accuracy),
-            ("performance", &result.performance),
-        ];
-        for (name, part) in parts.into_iter().chain(audits) {
-            let detail = escape(part.detail.as_deref().unwrap_or_default()).into_owned();
-            match (part.state, part.run) {
-                (PartState::Failed, Some(run)) => failed.push(format!(
-                    "FAILED {}, {name}, run {}: {detail}",
-                    subject(result),
-                    short_id(run)
-                )),
-                (PartState::Rehearsal, _) => {
-                    rehearsals.insert(format!("rehearsal, cannot be submitted: {detail}"));
-                }
-                _ => {}
-            }
-        }
-    }
-    failed.extend(rehearsals);
-    failed
 }
 
 fn next(status: &SubmissionStatus) -> Vec<String> {

@@ -9,8 +9,8 @@ use regatta_lab_views::{
     wording,
 };
 
-/// The number of next commands that are listed.
-const MAX_COMMANDS: usize = 10;
+/// The number of reasons, and of next commands, that are listed.
+const MAX_LINES: usize = 10;
 
 /// Renders the progress of every measured benchmark.
 pub(super) fn section(status: &SubmissionStatus) -> Markup {
@@ -21,11 +21,14 @@ pub(super) fn section(status: &SubmissionStatus) -> Markup {
             (table("Progress", &["Device", "Benchmark", "Scenario", "Accuracy", "Performance", "Audits"], &html! {
                 @for result in &status.results { (row(result)) }
             }))
+            @let reasons = status.reasons();
+            ul { @for reason in reasons.iter().take(MAX_LINES) { li { (shown(reason, SENTENCE)) } } }
+            (more(reasons.len()))
             @let commands = status.next_commands();
             @if !commands.is_empty() {
                 p { "Next:" }
-                ul { @for command in commands.iter().take(MAX_COMMANDS) { li { code { (shown(command, SENTENCE)) } } } }
-                @if commands.len() > MAX_COMMANDS { p .note { (commands.len() - MAX_COMMANDS) " more commands are not listed." } }
+                ul { @for command in commands.iter().take(MAX_LINES) { li { code { (shown(command, SENTENCE)) } } } }
+                (more(commands.len()))
             }
             p .note { "The same with " code { "regatta submission status" } "." }
         }
@@ -67,6 +70,11 @@ fn part(name: Option<&str>, part: &PartStatus) -> Markup {
             None => { span class={ "badge v-" (class) } { (text) } },
         }
         @if let (Some(figure), None) = (&part.figure, name) { " " strong { (shown(figure, NAME)) } }
-        @if let Some(detail) = &part.detail { span .detail { (shown(detail, SENTENCE)) } }
+    }
+}
+
+fn more(count: usize) -> Markup {
+    html! {
+        @if count > MAX_LINES { p .note { (count - MAX_LINES) " more are not listed." } }
     }
 }

@@ -13,9 +13,11 @@ use regatta_catalogue::{
 };
 use regatta_lab_runs::audit::have_same_settings;
 use regatta_lab_store::{DeviceRow, RunRow, Store, StoreError};
-use regatta_text::quote_for_shell_if_needed;
+use regatta_text::{escape, quote_for_shell_if_needed};
 use regatta_types::{DeviceId, Mode, RunId, Scenario, benchmark::Benchmark, documents::PowerSetting};
 use serde::Serialize;
+
+use crate::wording::short_id;
 
 pub use part::{PartState, PartStatus};
 
@@ -58,6 +60,31 @@ impl SubmissionStatus {
             }
         }
         commands
+    }
+
+    /// Returns why parts failed, each with its run, and why runs are only a rehearsal, each reason once.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut failed = Vec::new();
+        let mut rehearsals = BTreeSet::new();
+        for result in &self.results {
+            for (name, part) in result.named_parts() {
+                let detail = escape(part.detail.as_deref().unwrap_or_default()).into_owned();
+                match (part.state, part.run) {
+                    (PartState::Failed, Some(run)) => failed.push(format!(
+                        "FAILED {} on {}, {name}, run {}: {detail}",
+                        result.subject(),
+                        escape(&result.device_name),
+                        short_id(run)
+                    )),
+                    (PartState::Rehearsal, _) => {
+                        rehearsals.insert(format!("rehearsal, cannot be submitted: {detail}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        failed.extend(rehearsals);
+        failed
     }
 
     /// Returns whether every result has all its parts, apart from reasons why they cannot be submitted.
@@ -110,10 +137,22 @@ impl ResultStatus {
                 .all(|part| matches!(part.state, PartState::Done | PartState::Rehearsal))
     }
 
-    fn parts(&self) -> impl Iterator<Item = &PartStatus> {
-        [&self.accuracy, &self.performance]
+    /// Returns the benchmark and the scenario in words.
+    pub fn subject(&self) -> String {
+        let power = self.power.map_or("", |_| ", MaxQ");
+        format!("{} {}{power}", escape(&self.benchmark), self.scenario)
+    }
+
+    /// Returns every part with its name.
+    fn named_parts(&self) -> impl Iterator<Item = (&str, &PartStatus)> {
+        let audits = self.audits.iter().map(|(test, part)| (test.as_str(), part));
+        [("accuracy", &self.accuracy), ("performance", &self.performance)]
             .into_iter()
-            .chain(self.audits.values())
+            .chain(audits)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &PartStatus> {
+        self.named_parts().map(|(_, part)| part)
     }
 }
 
