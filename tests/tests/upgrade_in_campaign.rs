@@ -28,7 +28,7 @@ software = "any"
 benchmark = "digits"
 scenario = "SingleStream"
 engine = "sim"
-duration = "3s"
+duration = "5s"
 repeat = 8
 "#;
 
@@ -66,12 +66,14 @@ impl Board {
         self.device()["run"].is_string()
     }
 
-    /// Waits until a run of the campaign executes.
-    fn wait_for_run(&self) {
+    /// Waits until a run of the campaign executes, and returns its id.
+    fn wait_for_run(&self) -> String {
+        let mut running = String::new();
         eventually("a run of the campaign to execute", 60, || {
-            let run = self.device()["run"].as_str().map(str::to_owned);
-            run.is_some_and(|run| self.deploy_lab.lab.phase(&run) == "running")
+            running = self.device()["run"].as_str().unwrap_or_default().to_owned();
+            !running.is_empty() && self.deploy_lab.lab.phase(&running) == "running"
         });
+        running
     }
 }
 
@@ -94,7 +96,6 @@ fn agent_is_upgraded_during_a_campaign_and_no_run_is_lost() {
     assert_eq!(started["cells"], CELLS);
     let first = board.agent_sha256();
 
-    board.wait_for_run();
     refused_while_a_run_executes(&board, &first);
     let second = upgraded_in_maintenance(&board);
     assert_ne!(second, first);
@@ -108,8 +109,9 @@ fn agent_is_upgraded_during_a_campaign_and_no_run_is_lost() {
 }
 
 fn refused_while_a_run_executes(board: &Board, agent: &str) {
+    // Packing takes as long as a run, so it comes first.
     board.deploy_lab.pack_other_agent("0.2.0");
-    let run = board.device()["run"].as_str().expect("a run").to_owned();
+    let run = board.wait_for_run();
     let refused = board.deploy_lab.upgrade(&board.sshd, &["--device", BOAT]);
     let words = printed(&refused);
     assert_eq!(refused.status.code(), Some(2), "{words}");
