@@ -90,10 +90,7 @@ impl Archive {
         match self.kind {
             ArchiveKind::Tar => tar_archive::list(file, self.bytes, &self.path).map(Some),
             ArchiveKind::TarGz => Ok(None),
-            ArchiveKind::Zip => {
-                let directory = zip_archive::directory(file, self.bytes, &self.path)?;
-                Ok(Some(directory.into_iter().map(|member| member.entry).collect()))
-            }
+            ArchiveKind::Zip => zip_archive::list(file, &self.path).map(Some),
         }
     }
 
@@ -106,7 +103,7 @@ impl Archive {
                 let stream = MultiGzDecoder::new(BufReader::with_capacity(BUFFER, file));
                 tar_archive::visit_stream(stream, &self.path, visit)
             }
-            ArchiveKind::Zip => zip_archive::visit(file, self.bytes, &self.path, visit),
+            ArchiveKind::Zip => zip_archive::visit(file, &self.path, visit),
         }
     }
 

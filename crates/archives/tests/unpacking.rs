@@ -217,14 +217,14 @@ fn a_zip_whose_content_differs_from_its_directory_is_damaged() {
         (listed.as_str(), unpacked.as_str()),
         (
             "listed",
-            "ARCHIVE is damaged: `a`: a file is larger than the directory says"
+            "ARCHIVE is damaged: `a`: File is larger than its declared uncompressed size"
         )
     );
     let mut other = zip.clone();
     other[directory + 16] ^= 1;
     assert_eq!(
         refusals(&place, &other)[1],
-        "ARCHIVE is damaged: `a`: a file differs from its checksum"
+        "ARCHIVE is damaged: `a`: Invalid checksum"
     );
     let mut locked = zip;
     locked[directory + 8] |= 1;
