@@ -77,7 +77,6 @@ impl Drop for Subprocess {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "test code")]
 mod tests {
     use std::{
         process::Command,
