@@ -1,7 +1,7 @@
-# The fakes of CUDA's driver and of TensorRT, compiled beforehand for machines without a compiler: sourced by scripts that pack them.
-# Tests and the GPU kit find them by REGATTA_FAKES, by a name of the source and the macros (crates/test-support/src/fake_tensorrt.rs).
+# Compiles the fakes of CUDA's driver and of TensorRT in advance, for machines without a compiler. Sourced by the scripts that pack them. Tests and
+# the GPU kit find the fakes in REGATTA_FAKES, by the name of the source and the macros (crates/test-support/src/fake_tensorrt.rs).
 #
-# compile_fakes SOURCE DIRECTORY COMPILER...: SOURCE is a checkout; the compiler's words may have options, such as --sysroot.
+# compile_fakes SOURCE DIRECTORY COMPILER...: SOURCE is a checkout; COMPILER may include options, such as --sysroot.
 compile_fakes() {
     local source=$1 directory=$2 macro
     shift 2

@@ -1,5 +1,5 @@
-# What makes the bytes of a program independent of where it was built: sourced in the repository's root, after `target` is there. Sets remap,
-# for RUSTFLAGS, and the same for C, for the crates that compile some.
+# Makes the bytes of a program independent of the directory in which it is built. Source it in the repository's root once `target` is set. Sets remap,
+# for RUSTFLAGS, and exports the corresponding flags for crates that compile C.
 target_directory=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 remap='' c_remap=''
 for pair in "$PWD=/regatta" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$target_directory=/target"; do

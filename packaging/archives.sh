@@ -1,12 +1,12 @@
-# What package.sh and coordinator.sh have in common; sourced, after `here` names this directory. The same files give the same bytes: owners,
-# order and times are fixed, and the times are SOURCE_DATE_EPOCH, by default that of the last commit.
+# Functions that package.sh and coordinator.sh share. Source it once `here` names this directory. The same files produce the same bytes: owners, order
+# and times are fixed, and the time is SOURCE_DATE_EPOCH, or that of the last commit by default.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 0)}
 umask 022
 
 workspace_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml"; }
 
-# add_cli_docs PROGRAM DOCS TREE ZSH: man pages and completions, to where the tree's system looks for them below share/. ZSH is the
-# directory of zsh's functions there, which differs between packages and a prefix of the user's.
+# add_cli_docs PROGRAM DOCS TREE ZSH: installs man pages and completions below share/ in the tree. ZSH is the directory for zsh's functions, which
+# differs between Debian packages and a prefix such as ~/.local.
 add_cli_docs() {
     local program=$1 docs=$2 share=$3/share zsh=$4
     install -d "$share/man/man1"
@@ -28,14 +28,14 @@ write_control() {
     } >"$tree/DEBIAN/control"
 }
 
-# The files' own sizes: what `du` says depends on the disk.
+# Adds up the sizes of the files, because the output of `du` depends on the disk.
 content_kib() { find "$1" -path "$1/DEBIAN" -prune -o -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum + 0 }'; }
 
 # close_package TREE FILE LEVEL
 close_package() {
     (cd "$1" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
     find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-    # gzip, not xz: `regatta device deploy` reads the package without dpkg.
+    # Uses gzip instead of xz, because `regatta device deploy` reads the package without dpkg.
     dpkg-deb --root-owner-group -Zgzip "-z$3" --build "$1" "$2" >/dev/null
 }
 

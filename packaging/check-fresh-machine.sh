@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A fresh machine with nothing but the released archive reaches a connected device in `regatta device list` in under two minutes: unpacks the
-# archive, runs install.sh as an ordinary user, creates a lab, serves it, and starts the agent that the archive brings, on the same machine.
+# Checks that a fresh machine with nothing but the released archive gets to a connected device in `regatta device list` in under two minutes: unpacks
+# the archive, runs install.sh as an ordinary user, creates a lab, serves it, and starts the agent from the archive on the same machine.
 #
 #   check-fresh-machine.sh regatta-VERSION-ARCHITECTURE.tar.gz [--here]
 #
-# The machine is a Debian 12 of debootstrap with libssl3 and nothing else, in namespaces without a network; with --here it is this one
-# with an empty home and the system's PATH. Needs root, and debootstrap unless --here. Keeps the system in
-# ${XDG_CACHE_HOME:-~/.cache}/regatta. Exit codes: 0 it holds, 1 it does not, 2 wrong use, 3 could not.
+# The machine is a Debian 12 from debootstrap with libssl3 and nothing else, in namespaces without a network. With --here it is this machine, with an
+# empty home and the system's PATH. Needs root, and debootstrap unless --here is used. Keeps the Debian system in ${XDG_CACHE_HOME:-~/.cache}/regatta.
+# Exit codes: 0 the check passes, 1 it fails, 2 wrong usage, 3 it cannot run.
 set -euo pipefail
 archive=$(realpath "${1:-}" 2>/dev/null) && [ -f "$archive" ] || { echo "check-fresh-machine.sh: name the archive" >&2; exit 2; }
 could_not() { echo "check-fresh-machine.sh: $1" >&2; exit 3; }
@@ -14,7 +14,7 @@ longest=120
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What the user types. The agent's own archive is one of those that came along.
+# The commands that a user types. The agent's archive is one of the installed packages.
 cat >"$work/steps" <<'STEPS'
 set -eu
 cd
@@ -36,13 +36,13 @@ wait_for grep -q enroll serve.log
 token=$(regatta device add boat-1 --format json | sed -n 's/.*"token": *"\([^"]*\)".*/\1/p')
 mkdir agent
 tar -xzf .local/share/regatta/packages/regatta-agent-*-"$(dpkg --print-architecture)".tar.gz -C agent --strip-components 1
-# In a home without systemd it installs, and says how to start the daemon.
+# In a home without systemd, the script installs the agent and prints how to start the daemon.
 agent/install.sh
 regatta-agent enroll --config .config/regatta/agent.toml "$token"
 regatta-agent serve --config .config/regatta/agent.toml >agent.log 2>&1 &
 is_listed() { regatta device list | grep boat-1; }
 wait_for is_listed
-# Which package a board would get is known without an option.
+# The packages for boards are found without an option.
 regatta device deploy boat-2 nobody@127.0.0.1:9 2>&1 | grep -q 'cannot reach' || { echo "deploy did not look for the board"; exit 1; }
 STEPS
 
@@ -61,7 +61,7 @@ else
         touch "$system.ready"
     fi
     mkdir "$work/root"
-    # What the user does stays in memory.
+    # The user's changes stay in memory.
     machine=(unshare --mount --pid --fork --kill-child --net sh -c "mount -t tmpfs tmpfs $work/root && mkdir $work/root/upper $work/root/work $work/root/system &&
         mount -t overlay -o lowerdir=$system,upperdir=$work/root/upper,workdir=$work/root/work overlay $work/root/system &&
         mount -t proc proc $work/root/system/proc && ip link set lo up && mkdir -p $work/root/system/home/user &&

@@ -7,9 +7,9 @@
 # The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
 # one measures boards as they are. --cli-docs has the man pages and the completions of shells; `cli-docs` beside the binary by default,
 # where cross/build.sh writes them. --shims is where crates/tensorrt/shim/all.sh put its shims, --plugins where
-# crates/loadgen-official/bridge/build.sh put its plug-ins. Both then lie where the agent looks for them: in /usr/lib/regatta, and in the
+# crates/loadgen-official/bridge/build.sh put its plug-ins. Both are installed where the agent looks for them: in /usr/lib/regatta, and in the
 # archive beside the agent. --level is gzip's: 9 by default, 1 where a test packs often.
-# Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
+# Needs only dpkg-deb. The same input produces the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wrong_use() { echo "package.sh: $1; hint: --help lists the options" >&2; exit 2; }

@@ -19,7 +19,7 @@ use rustix::io::ioctl_fionbio;
 
 use crate::exit::{self, Failure};
 
-/// Time limit of the process. A Jetson's driver starts within a few tenths of a second; TensorRT's library has hundreds of megabytes.
+/// Time limit of the process. A Jetson's driver starts within a few tenths of a second, but TensorRT's library is hundreds of megabytes.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time for a killed process to end. A process that waits inside the kernel does not end.
 const MERCY: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Longest answer in bytes: several hundred GPUs, and the capacity of a pipe.
 const MAX: u64 = 64 << 10;
 
-/// The GPUs, and why TensorRT cannot be used on them, if it cannot.
+/// The GPUs, and the reason why TensorRT cannot be used on them, if there is one.
 pub(crate) type FoundGpus = (Vec<GpuFacts>, Option<String>);
 
 /// Why the GPUs are unknown.
@@ -74,7 +74,7 @@ fn facts(device: &Device) -> GpuFacts {
     }
 }
 
-/// Returns what a `regatta-agent gpus` process finds. Takes a few seconds at most, even if the driver hangs.
+/// Returns the GPUs that a `regatta-agent gpus` process finds. Takes a few seconds at most, even if the driver hangs.
 pub(crate) fn probe() -> FoundGpus {
     answer().unwrap_or_else(|error| (unknown(error), None))
 }
@@ -137,14 +137,14 @@ fn last_line(pipe: Option<impl Read + AsFd>) -> io::Result<Vec<u8>> {
     Ok(last.map(<[u8]>::to_vec).unwrap_or_default())
 }
 
-/// Returns why no engine of TensorRT can be loaded here. The library is opened for its version, which selects the shim.
+/// Returns the reason why TensorRT engines cannot be loaded here. Opens the library to read its version, which selects the shim.
 fn tensorrt_obstacle() -> Option<String> {
     let installed = InstalledTensorRt::find(None);
     let shim = installed.and_then(|installed| ShimDirectories::from_environment().find(installed.version));
     shim.err().map(|error| ErrorChain(&error).to_string())
 }
 
-/// `regatta-agent gpus`: prints the GPUs and TensorRT's obstacle as one line of JSON.
+/// Runs `regatta-agent gpus`: prints the GPUs and the reason why TensorRT cannot be used as one line of JSON.
 ///
 /// # Errors
 /// When CUDA's driver does not work, or standard output cannot be written.

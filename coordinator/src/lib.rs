@@ -1,5 +1,5 @@
-//! Everything that runs on the workstation, as a library: `main.rs` and the tests use the few public items below. Each module
-//! describes itself; nothing here does any work.
+//! All programs that run on the workstation, as a library for `main.rs` and the tests, which use the few public items below. Each module describes
+//! itself; this file does no work.
 
 mod cli;
 mod daemon;

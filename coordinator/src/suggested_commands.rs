@@ -1,7 +1,7 @@
 //! Adds the workspace that the user named to the commands that messages suggest. Every hint and error passes here once, when it is printed.
 //! Words are not quoted here.
 
-/// The subcommands that make a separate workspace.
+/// The subcommands that create their own workspace.
 const WITHOUT_WORKSPACE: [&str; 2] = ["init", "quickstart"];
 
 /// Adds `option` to every command of `regatta` in backquotes that has no workspace.

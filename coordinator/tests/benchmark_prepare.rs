@@ -1,5 +1,5 @@
-//! `regatta benchmark prepare` with a made-up ImageNet in its published form: everything is got, made and added by one command, a second one does
-//! nothing, an interrupted one continues, and what is incomplete, wrong or too large is refused before anything is done.
+//! Tests of `regatta benchmark prepare` with an invented ImageNet in its published form: one command gets, makes and adds everything, a second one
+//! does nothing, an interrupted one continues, and incomplete, wrong or oversized files are refused before anything is done.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "test code")]
 
@@ -117,7 +117,7 @@ impl Lab {
         lab
     }
 
-    /// Returns the shipped benchmark with the numbers and addresses of this data set.
+    /// Returns the shipped benchmark with the sample count, sizes and addresses of this data set.
     fn benchmark(&self, list: &str) -> String {
         let (images, server) = (self.names.len(), &self.server.address);
         let mut text = include_str!("../../configs/benchmarks/resnet50.toml").to_owned();
@@ -193,7 +193,7 @@ impl Lab {
         self.regatta(&[&["benchmark", "prepare"], words].concat())
     }
 
-    /// Prepares resnet50 of the archive. Returns the exit code and the document.
+    /// Prepares resnet50 from the archive. Returns the exit code and the document.
     fn prepared(&self, words: &[&str]) -> (Option<i32>, Value) {
         let archive = self.archive();
         let common = ["resnet50", "--from", &archive, "--format", "json"];
@@ -258,7 +258,7 @@ fn tar(archive: &Path, how: &str, directory: &Path, names: &[String]) {
     assert!(made.unwrap().success());
 }
 
-/// The steps of the first benchmark of a document, with their states.
+/// Returns the steps of the first benchmark in a document, each with its state.
 fn steps(document: &Value) -> Vec<String> {
     let steps = document["benchmarks"][0]["steps"].as_array().unwrap().iter();
     let text = |step: &Value, key: &str| step[key].as_str().unwrap().to_owned();
@@ -312,7 +312,7 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
     );
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(lab.server.requests.load(Ordering::Relaxed), requests);
-    // A file that is lost is got again, and only that.
+    // A lost file is fetched or made again, without the other files.
     fs::remove_file(lab.scratch("models/ResNet50/resnet50_v1.onnx")).unwrap();
     let lost = lab.prepare(&["resnet50", "--format", "json"]);
     let lost: Value = serde_json::from_slice(&lost.stdout).unwrap();
@@ -336,7 +336,7 @@ fn samples_are_made_in_the_types_of_a_devices_system() {
         assert!(assets.contains(path), "{assets:?}");
     }
     assert!(!lab.scratch(&format!("{imagenet}/fp32")).exists());
-    // Runs take what was prepared for them.
+    // Runs use the prepared files.
     for (scenario, directory) in [("SingleStream", &linear), ("Offline", &chw4)] {
         let run = lab.regatta(&[
             "run",
@@ -381,7 +381,7 @@ fn what_does_not_fit_on_a_device_or_a_disk_is_refused_before_anything_is_done() 
             && device.contains("assets_max_mib = 1 "),
         "{device}"
     );
-    // With a directory, the number of samples is the benchmark's.
+    // For a directory, the number of samples is the one in the benchmark's file.
     let text = fs::read_to_string(lab.path("lab/configs/benchmarks/resnet50.toml")).unwrap();
     lab.write_benchmark(&text.replace("total_samples = 3", "total_samples = 5000000000"));
     let images = lab.path("published/images");
@@ -401,7 +401,7 @@ fn an_incomplete_or_wrong_archive_is_refused_before_anything_is_done() {
         assert_eq!(code, Some(2), "{errors}");
         errors
     };
-    // The last tenths are padding.
+    // The end of the tar is padding, so only a quarter is kept.
     let half = refusal(&complete[..complete.len() / 4]);
     assert!(
         half.contains("ILSVRC2012_img_val.tar is incomplete: the archive ends early"),
@@ -450,14 +450,14 @@ fn what_needs_a_registration_is_named_while_the_rest_is_got() {
     assert!(lab.scratch("data/resnet50/val.txt").is_file());
     assert!(lab.scratch("models/ResNet50/resnet50_v1.onnx").is_file());
     assert_eq!(lab.assets(), [] as [&str; 0]);
-    // The images are elsewhere, without labels.
+    // The images are in another directory, without labels.
     let images = lab.path("published/images");
     let output = lab.prepare(&["resnet50", "--from", images.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(lab.assets().len(), 3);
 }
 
-/// Kills the command with files unpacked, and with samples made.
+/// Kills the command once after unpacking files, and once after making samples.
 #[test]
 fn a_killed_preparation_continues() {
     let lab = Lab::new(150);
@@ -502,7 +502,7 @@ fn two_preparations_do_not_work_at_once() {
     let (code, busy) = errors(&lab.prepare(&["digits"]));
     assert_eq!(code, Some(3), "{busy}");
     assert!(
-        busy.contains("another `regatta benchmark prepare` works in"),
+        busy.contains("another `regatta benchmark prepare` is running in"),
         "{busy}"
     );
 }
@@ -519,7 +519,7 @@ fn the_bundled_benchmark_needs_nothing() {
     assert_eq!(printed, "nothing to do: digits is prepared\n");
 }
 
-/// The Python of this test has no packages.
+/// The Python of this test does not have the packages.
 #[test]
 fn networks_are_not_exported_without_the_packages_of_the_tool() {
     let lab = Lab::new(2);

@@ -144,7 +144,7 @@ fn a_run_whose_judging_ends_the_process_twice_is_set_aside() {
     device.play(Faults::default(), &mut Dice::new(2));
 }
 
-/// Every byte of a run is read again from disk before its record is written.
+/// Every byte of a run is read from disk again before its record is written.
 #[test]
 fn small_run_is_recorded_while_a_large_one_is_judged() {
     let Some(strace) = Strace::find() else { return };
@@ -169,7 +169,7 @@ fn small_run_is_recorded_while_a_large_one_is_judged() {
     let [large, small] = [0, 1].map(|number| devices[number].next_start());
     let path = coordinator.path(&format!("runs/{}/files/{SUMMARY}", runs[0]));
     coordinator.kill();
-    // Its disk is slow.
+    // The disk of this run is slow.
     let serve = coordinator.regatta(&["serve"]);
     let program = serve.get_program().to_str().unwrap();
     let mut traced = strace.before(program, &[&path], "openat:delay_enter=10000000");

@@ -1,4 +1,4 @@
-//! Tests of the live page while a part of the store cannot be read: a table has another name meanwhile.
+//! Tests of the live page while a part of the store cannot be read, because a table was renamed.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -15,7 +15,7 @@ use support::{
     page_client::{Channel, PageClient, receives},
 };
 
-/// The time after which nobody is admitted by tokens that cannot be read, according to docs/security.md, and what a busy machine adds.
+/// The time after which unreadable tokens admit nobody (docs/security.md), with an allowance for a busy machine.
 const CLOSED: Duration = Duration::from_secs(5 + 7);
 
 fn store(coordinator: &Coordinator) -> rusqlite::Connection {
@@ -24,13 +24,13 @@ fn store(coordinator: &Coordinator) -> rusqlite::Connection {
     store
 }
 
-/// Gives a table of the served workspace another name.
+/// Renames a table of the served workspace.
 fn rename(coordinator: &Coordinator, from: &str, to: &str) {
     let statement = format!("ALTER TABLE {from} RENAME TO {to}");
     store(coordinator).execute_batch(&statement).unwrap();
 }
 
-/// Opens a live view with a token, and reads its begin.
+/// Opens a live view with a token, and reads the beginning of the response.
 fn open_live(page: &PageClient, token: &str, view: &str) -> Box<dyn Channel> {
     let mut live = page.connect();
     let request = format!(
@@ -91,7 +91,7 @@ fn a_live_view_that_cannot_be_read_delays_no_other() {
     let page = coordinator.page();
     let token = coordinator.page_token("rita", "reader");
     let mut broken = open_live(&page, &token, "campaigns");
-    // The order of the views is not known.
+    // The order of the views is not specified.
     let orders = [
         "state",
         "health",

@@ -1,5 +1,5 @@
-//! `regatta serve --detach` and `--stop` with real processes: a coordinator that survives its terminal, is started once, says why it did not
-//! start, and ends gracefully.
+//! Tests of `regatta serve --detach` and `--stop` with real processes: a coordinator survives its terminal, is started only once, reports why it did
+//! not start, and ends gracefully.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -15,7 +15,7 @@ use std::{
 use serde_json::Value;
 use support::{coordinator::Coordinator, eventually};
 
-/// A workspace whose coordinator in the background ends with the test.
+/// A workspace whose coordinator is stopped when the test ends.
 struct Lab(Coordinator);
 
 impl Lab {
@@ -93,7 +93,7 @@ fn a_coordinator_in_the_background_survives_its_terminal() {
         .output()
         .unwrap();
     assert!(on_terminal.status.success(), "{on_terminal:?}");
-    // The terminal has no processes any more. A signal that is on its way arrives.
+    // All processes of the terminal have ended. Wait for a signal that may still be on its way.
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert!(lab.is_served(), "{}", lab.log());
     assert_eq!(lab.0.json(&["status"])["coordinator"]["running"], true);
@@ -130,7 +130,7 @@ fn a_second_start_and_a_second_end_say_so_and_succeed() {
 fn a_coordinator_of_a_terminal_is_ended_gracefully_too() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
-    // Before it prints its addresses, a signal ends it at once.
+    // Before it prints its addresses, a signal would end it at once.
     eventually("the addresses", 10, || {
         coordinator.printed().contains("serving ").then_some(())
     });
@@ -195,7 +195,7 @@ impl Place {
         self.0.path().join(below)
     }
 
-    /// Makes a lab whose ports are free.
+    /// Creates a lab whose ports are free.
     fn init(&self, within: &str, words: &[&str]) -> Output {
         let ports = ["--listen", "--enroll-listen", "--assets-listen"];
         let ports: Vec<String> = ports

@@ -5,7 +5,7 @@
 #   sh install.sh --prefix DIR     into DIR/bin and DIR/share
 #   sh install.sh --remove         removes what it installed; workspaces remain
 #
-# Exit codes: 0 installed, 2 wrong use, 3 failure. The previous version stays when the new one does not run here.
+# Exit codes: 0 installed, 2 wrong usage, 3 failure. The previous version is kept if the new one does not run here.
 set -eu
 cd "$(dirname "$0")"
 say() { echo "install.sh: $*" >&2; }
@@ -23,12 +23,12 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-case $prefix in /*) ;; *) wrong_use "--prefix is an absolute path" ;; esac
+case $prefix in /*) ;; *) wrong_use "--prefix must be an absolute path" ;; esac
 
 if [ -n "$remove" ]; then
     rm -rf "$prefix/bin/regatta" "$prefix/share/regatta/packages" "$prefix/share/bash-completion/completions/regatta" \
         "$prefix/share/zsh/site-functions/_regatta" "$prefix/share/fish/vendor_completions.d/regatta.fish"
-    # Those of an agent that is installed here as well are its own.
+    # The pages of an agent that is installed here as well are kept.
     for page in "$prefix"/share/man/man1/regatta.1.gz "$prefix"/share/man/man1/regatta-*.1.gz; do
         case $page in */regatta-agent*) ;; *) rm -f "$page" ;; esac
     done
@@ -39,12 +39,12 @@ fi
 
 [ -x bin/regatta ] || could_not "bin/regatta is not beside this script; run it in the unpacked archive"
 said=$(bin/regatta --version 2>&1) || could_not "regatta does not run on this machine ($(uname -m)): $said; hint: it needs Debian 12, Ubuntu 22.04 or later and their libssl3"
-mkdir -p "$prefix/bin" "$prefix/share" || could_not "$prefix cannot be written; hint: --prefix DIR names another place, ~/.local needs no root"
+mkdir -p "$prefix/bin" "$prefix/share" || could_not "cannot write to $prefix; hint: choose another directory with --prefix DIR; ~/.local needs no root"
 
-# Packages of another version are not left beside the new ones.
+# Packages of another version must not remain beside the new ones.
 rm -rf "$prefix/share/regatta/packages"
 cp -R share/. "$prefix/share/" || could_not "$prefix/share cannot be written; hint: is there space left on its disk?"
-# Beside the old one and renamed: a program that runs cannot be written to.
+# Copied under another name and renamed, because a running program cannot be written to.
 cp bin/regatta "$prefix/bin/.regatta.new" && mv "$prefix/bin/.regatta.new" "$prefix/bin/regatta" || {
     rm -f "$prefix/bin/.regatta.new"
     could_not "$prefix/bin/regatta cannot be written"

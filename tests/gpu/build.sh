@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Builds the GPU kit: one archive for a machine with an NVIDIA GPU, which needs nothing there but a shell, tar and the driver.
+# Builds the GPU kit: one archive for a machine with an NVIDIA GPU, which only needs a shell, tar and the driver.
 #
 #   build.sh [amd64|arm64] [--out FILE] [--headers DIR]... [--without-speech] [--programs DIR [--shims DIR]]
 #
-# amd64 is the default, FILE is regatta-gpu-kit-ARCH.tar.gz in the current directory. --headers names headers of the machine's TensorRT, as
-# crates/tensorrt/shim/all.sh takes them; shims for TensorRT-RTX 1.7 and TensorRT 11.4 are always built. --programs takes gpu-kit and
-# regatta-agent from a directory, such as target/debug, instead of building them for glibc 2.31, and shims from --shims, if any.
+# The defaults are amd64 and regatta-gpu-kit-ARCH.tar.gz in the current directory. --headers names the headers of the machine's TensorRT, in the forms
+# that crates/tensorrt/shim/all.sh accepts; shims for TensorRT-RTX 1.7 and TensorRT 11.4 are always built. --programs takes gpu-kit and regatta-agent
+# from a directory, such as target/debug, instead of building them for glibc 2.31. The shims are then those of --shims, if it is used.
 # On the machine:
 #
 #   tar -xzf regatta-gpu-kit-amd64.tar.gz && regatta-gpu-kit/run [--tensorrt DIR]
 #
-# Small networks of speech need Python and PyPI (tests/oracles/librispeech/install.sh); --without-speech leaves them out.
-# Exit codes: 0 built, 2 wrong use, 3 could not.
+# The small speech networks need Python and PyPI (tests/oracles/librispeech/install.sh); --without-speech omits them.
+# Exit codes: 0 built, 2 wrong usage, 3 failure.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 could_not() { echo "build.sh: $1" >&2; exit 3; }
@@ -52,10 +52,10 @@ else
     . "$here/environment.sh"
     strip=$triple-strip fakes=("$compiler" --sysroot="$sysroot" -B"$library" -L"$library")
     export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$repository/target}
-    # The quickstart's profile: quick to build, and optimised where a query's time depends on it.
+    # The quickstart's profile builds quickly, and optimises the code that affects the time of a query.
     (cd "$repository" && cargo build --profile quickstart --locked --target "$target" --package regatta-gpu-kit --package regatta-agent \
         --bin gpu-kit --bin regatta-agent) ||
-        could_not "cargo could not build the programs for $target; where the target is missing, 'rustup target add $target' brings it"
+        could_not "cargo could not build the programs for $target; if the target is missing, run: rustup target add $target"
     programs=$CARGO_TARGET_DIR/$target/quickstart
     options=()
     [ "$architecture" = amd64 ] || options=(--target aarch64)
@@ -66,10 +66,10 @@ for program in gpu-kit regatta-agent; do
 done
 compile_fakes "$repository" "$kit/fakes" "${fakes[@]}"
 
-# The topology of RNN-T and Whisper with random weights, and waveforms of the tests.
+# Networks with the topology of RNN-T and Whisper and random weights, and waveforms from the tests.
 speech_networks() {
     local python oracles=$repository/tests/oracles configs=$repository/configs/benchmarks of count
-    python=$("$oracles/librispeech/install.sh") || could_not "the libraries for networks of speech cannot be installed; --without-speech leaves them out"
+    python=$("$oracles/librispeech/install.sh") || could_not "the libraries for the speech networks cannot be installed; --without-speech omits them"
     for of in rnnt whisper; do mkdir -p "$kit/speech/$of/samples" "$kit/speech/$of/models/$of"; done
     "$python" "$oracles/librispeech/rnnt.py" waveforms "$kit/speech/rnnt/samples"
     "$python" "$oracles/librispeech/rnnt.py" weights "$work/weights.npz" 32

@@ -185,7 +185,7 @@ impl DeployLab {
         command
     }
 
-    /// Returns `regatta device deploy boat-1` to a board with its key, without `--package`, started from `directory`.
+    /// Returns the command `regatta device deploy boat-1` for a board with its login, without `--package`, started in `directory`.
     #[must_use]
     pub fn without_package(&self, sshd: &Sshd, directory: &Path) -> Command {
         let mut command = self.of_user(self.lab.regatta());
@@ -201,7 +201,7 @@ impl DeployLab {
         command.args(["--accept-host-key", &sshd.fingerprint()]);
     }
 
-    /// Makes a command the user's, who has no ssh-agent and no terminal.
+    /// Removes ssh-agent and the terminal from a command, so that it runs like that of a plain user.
     #[must_use]
     pub fn of_user(&self, mut command: Command) -> Command {
         command

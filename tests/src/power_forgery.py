@@ -19,7 +19,7 @@ def write(name, text):
 
 
 def without_copies(log):
-    # Some versions of PTDaemon copy their samples to their log, and others do not.
+    # Some versions of PTDaemon copy their samples to their log, others do not.
     return "".join(line + "\n" for line in log.splitlines() if not line.startswith("Time,"))
 
 

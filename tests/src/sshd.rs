@@ -38,7 +38,7 @@ pub struct Likeness<'a> {
     pub config: &'a str,
     /// The program that is the user's shell, instead of `/bin/sh`. Beside it is `sftp.py`, the SFTP server.
     pub shell: Option<&'a str>,
-    /// Directories of this machine that are mounted on the board, with their places there.
+    /// Directories of this machine that are mounted on the board, each with its mount point there.
     pub mounts: &'a [(&'a Path, &'a str)],
     /// Whether /usr is read-only.
     pub read_only_usr: bool,
@@ -144,7 +144,7 @@ impl Sshd {
         self.run(Likeness::default());
     }
 
-    /// Ends everything that runs on the board, and starts it again.
+    /// Ends all processes on the board, and starts it again.
     ///
     /// # Panics
     /// Panics when the server does not restart.

@@ -1,5 +1,5 @@
-//! A process that gets little processor time: it is stopped for most of each interval, as by a quota of its control group. This needs no
-//! right and no control groups.
+//! A process that gets little processor time: it is stopped for most of each interval, like by the CPU quota of a control group. This needs neither
+//! privileges nor control groups.
 
 use std::{
     sync::{
@@ -12,21 +12,22 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The interval, of which the process gets its share. It is long beside the turns of other programs, so that a small share is not lost to them.
+/// The length of an interval, of which the process gets its share. It is long compared to scheduler time slices, so that a small share is not lost to
+/// other programs.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A starved process. It gets all its time again when this is dropped.
+/// A starved process. It runs normally again once this is dropped.
 pub struct Starved {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Starved {
-    /// Lets a process have this percentage of the time. A process with several threads must be bound to one processor for it to be a share of
-    /// one.
+    /// Limits a process to this percentage of the time. A process with several threads must be bound to one processor; otherwise, the percentage does
+    /// not refer to one processor.
     ///
     /// # Panics
-    /// Panics when the number is none of a process.
+    /// Panics when the number is not a valid process id.
     #[must_use]
     pub fn new(process: u32, percent: u32) -> Self {
         let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
@@ -54,7 +55,7 @@ impl Drop for Starved {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It continues the process last.
+            // The process always continues in the end.
             let _ = thread.join();
         }
     }

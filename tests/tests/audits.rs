@@ -186,7 +186,7 @@ fn lines(directory: &Path, test: &str) -> Vec<Value> {
     text.lines().map(Value::from).collect()
 }
 
-/// Older LoadGens printed `90th` where today's print `90.0th`.
+/// Older LoadGens printed `90th` where the current one prints `90.0th`.
 #[test]
 fn audits_of_older_rounds_read_the_scores_of_todays_loadgen() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {

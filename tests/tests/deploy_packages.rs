@@ -1,5 +1,5 @@
-//! Tests of what `regatta device deploy` finds and makes by itself: the package without `--package`, the TensorRT shim of a board, and the
-//! sentences for everything that is missing. The boards are users of this machine behind a real sshd.
+//! Tests that `regatta device deploy` finds or builds what a board needs: the package without `--package`, and the TensorRT shim. Also tests the
+//! messages about everything that is missing. The boards are users of this machine behind a real sshd.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -23,10 +23,10 @@ const TRIPLE: &str = if cfg!(target_arch = "aarch64") {
 } else {
     "x86_64-linux-gnu"
 };
-/// dpkg of a board with TensorRT 11.4, whose headers the package registry has.
+/// A dpkg that reports TensorRT 11.4, whose headers are in the package registry.
 const DPKG_WITH_TENSORRT: &str = "case \"$*\" in *libnvinfer*) echo 'ii 11.4.0.106-1+cuda13.0' ;; *) exec /usr/bin/dpkg-query \"$@\" ;; esac";
 
-/// Asserts the exit code of a command and texts that it printed. Returns all that it printed.
+/// Asserts a command's exit code and parts of its output. Returns the complete output.
 #[track_caller]
 fn assert_printed(output: &Output, code: i32, texts: &[&str]) -> String {
     let text = printed(output);
@@ -44,14 +44,14 @@ fn checkout() -> PathBuf {
         .unwrap()
 }
 
-/// Makes a directory with an executable script.
+/// Writes an executable script and its directory.
 fn script(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Copies TensorRT's headers as JetPack has them into a directory.
+/// Copies TensorRT's headers into a directory, with the layout of JetPack.
 fn jetpack_headers(directory: &Path) {
     let found = Command::new(checkout().join("crates/tensorrt/shim/headers.sh"))
         .arg("enterprise")
@@ -71,7 +71,7 @@ fn succeed_output_of(output: Output) -> Output {
     output
 }
 
-/// Makes a directory that the board's user may read.
+/// Creates a directory that the board's user can read.
 fn readable_directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -96,20 +96,20 @@ fn a_boards_missing_shim_is_compiled_with_its_own_headers_and_kept() {
     deploy_lab.pack_agent();
     let shim = sshd.home().join(".local/bin/libregatta_trt-11.4.0.so");
 
-    // Without headers the agent is deployed, and a sentence names JetPack's packages.
+    // Without headers, the agent is deployed all the same, and a sentence names JetPack's packages.
     let without = deploy_lab.deploy(&sshd, &[]);
     assert_printed(
         &without,
         0,
         &[
-            "deploying without TensorRT 11.4.0: this board has no headers of TensorRT 11.4.0",
+            "deploying without TensorRT 11.4.0: this board does not have the headers of TensorRT 11.4.0",
             "sudo apt-get install libnvinfer-headers-dev libnvonnxparsers-dev, of version 11.4.0, then deploy again",
             "deployed, connected with",
         ],
     );
     assert!(!shim.exists());
 
-    // Without a compiler likewise: the search path of the workstation has none.
+    // The same without a compiler: there is none in the workstation's search path.
     jetpack_headers(headers.path());
     let deploy_with = |name: &str, value: &Path| {
         let mut command = deploy_lab.bare(BOAT, &sshd);
@@ -121,13 +121,13 @@ fn a_boards_missing_shim_is_compiled_with_its_own_headers_and_kept() {
         &no_compiler,
         0,
         &[
-            &format!("{TRIPLE}-g++ is missing on this machine"),
+            &format!("{TRIPLE}-g++, which compiles the shim, is missing on this machine"),
             "here: sudo apt-get install g++",
             "nothing to do",
         ],
     );
 
-    // A header that would bring a file of the workstation into the shim.
+    // A header that tries to embed a file of the workstation in the shim.
     let hostile = headers.path().join("NvHostile.h");
     fs::write(&hostile, "__asm__(\".incbin \\\"/etc/hostname\\\"\");\n").unwrap();
     let refused = deploy_lab.deploy(&sshd, &[]);
@@ -159,14 +159,14 @@ fn a_boards_missing_shim_is_compiled_with_its_own_headers_and_kept() {
     let again = assert_printed(&again, 0, &["nothing to do"]);
     assert!(!again.contains("compiling"), "{again}");
 
-    // The agent there finds it.
+    // The agent on the board finds the shim.
     let doctor = Command::new(sshd.home().join(".local/bin/regatta-agent"))
         .args(["doctor", "--json"])
         .output()
         .unwrap();
     assert!(printed(&doctor).contains("11.4.0"), "{}", printed(&doctor));
 
-    // A version that does not start goes away with its shim, and the one before comes back with its own.
+    // A version that does not start is removed together with its shim, and the previous version and its shim are restored.
     deploy_lab.pack_script("exit 3", "0.2.0");
     let bad = deploy_lab.deploy(&sshd, &[]);
     assert_printed(&bad, 3, &["the previous one runs again"]);
@@ -205,11 +205,11 @@ fn an_unreachable_mirror_or_proxy_is_named_when_a_board_needs_an_older_c_library
         &[
             "a shim that is compiled here needs glibc 2.3",
             "Debian 11's could not be fetched: sysroot.sh: http://127.0.0.1:9/debian has no Debian 11",
-            "DEBIAN_MIRROR names another mirror",
+            "set DEBIAN_MIRROR to another mirror",
             "deployed, connected with",
         ],
     );
-    // A broken proxy is named. The same command continues when it is repaired.
+    // A broken proxy is named in the message. The same command continues once it is repaired.
     assert_printed(
         &deploy_with("http_proxy", "http://127.0.0.1:9"),
         0,
@@ -233,7 +233,7 @@ fn packages_are_found_where_they_are_installed_built_or_kept() {
         |version: &str| format!("would copy and install the archive, for this user, version {version}");
     let dry_run = |mut command: Command| command.arg("--dry-run").output().unwrap();
 
-    // Nowhere: what to copy, and where to.
+    // No package anywhere: the message says which file to copy to which directory.
     let none = dry_run(deploy_lab.without_package(&sshd, &elsewhere));
     let packages = deploy_lab.lab.workspace().join("packages");
     assert_printed(
@@ -246,12 +246,12 @@ fn packages_are_found_where_they_are_installed_built_or_kept() {
         ],
     );
 
-    // In the workspace.
+    // A package in the workspace.
     fs::rename(deploy_lab.dist(), &packages).unwrap();
     let kept = dry_run(deploy_lab.without_package(&sshd, &elsewhere));
     assert_printed(&kept, 0, &[&would_install("0.1.0")]);
 
-    // Beside an installed program.
+    // A package beside an installed program.
     deploy_lab.pack_script("exit 3", "0.1.1");
     fs::remove_dir_all(&packages).unwrap();
     let prefix = deploy_lab.path().join("prefix");
@@ -271,7 +271,7 @@ fn packages_are_found_where_they_are_installed_built_or_kept() {
     deploy_lab.log_in(&mut command, &sshd);
     assert_printed(&dry_run(command), 0, &[&would_install("0.1.1")]);
 
-    // In the output directory of a checkout.
+    // A package in the output directory of a checkout.
     deploy_lab.pack_script("exit 3", "0.1.2");
     let clone = deploy_lab.path().join("clone");
     script(&clone.join("agent/Cargo.toml"), "");
@@ -293,7 +293,7 @@ fn a_missing_package_is_built_in_a_checkout() {
     deploy_lab.pack_agent();
     let clone = deploy_lab.path().join("clone");
     script(&clone.join("agent/Cargo.toml"), "");
-    // In place of the real one, which takes minutes: it brings what it is asked for.
+    // A fake of the real script, which takes minutes. It provides the requested package.
     script(
         &clone.join("dist"),
         &format!(
@@ -302,7 +302,7 @@ fn a_missing_package_is_built_in_a_checkout() {
             deploy_lab.dist().display()
         ),
     );
-    // A dry run builds nothing, and says the command.
+    // A dry run does not build anything, and prints the command.
     let dry = deploy_lab
         .without_package(&sshd, &clone)
         .arg("--dry-run")
@@ -337,7 +337,7 @@ fn a_workstation_without_a_cross_compiler_says_what_to_install() {
         return;
     };
     let deploy_lab = DeployLab::default();
-    // A search path with all that ./dist uses before it looks for compilers.
+    // A search path with everything that ./dist uses before it checks for compilers.
     let tools = deploy_lab.path().join("tools");
     fs::create_dir(&tools).unwrap();
     for tool in ["bash", "dirname", "git", "sed", "realpath", "cargo"] {
@@ -345,7 +345,7 @@ fn a_workstation_without_a_cross_compiler_says_what_to_install() {
         let found = PathBuf::from(String::from_utf8(found.stdout).unwrap().trim());
         std::os::unix::fs::symlink(found, tools.join(tool)).unwrap();
     }
-    // A clone of its own, so that a package that somebody built here does not count.
+    // A separate clone, so that packages from other builds are not found.
     let clone = deploy_lab.path().join("clone");
     fs::create_dir_all(clone.join("packaging")).unwrap();
     script(&clone.join("agent/Cargo.toml"), "");
@@ -381,7 +381,7 @@ fn missing_software_and_little_space_are_reported_and_do_not_end_the_deployment(
         &deploy_lab.deploy(&sshd, &["--dry-run"]),
         0,
         &[
-            "this Jetson has no TensorRT, so that runs on its GPU and DLA are not possible; on the board: sudo apt-get install nvidia-jetpack",
+            "this Jetson has no TensorRT, so runs on its GPU and DLA are not possible; on the board: sudo apt-get install nvidia-jetpack",
             "has 3.0 GiB free, too little for the samples of most benchmarks; `scratch` in agent.toml",
             "would copy and install",
         ],
@@ -419,7 +419,7 @@ fn a_read_only_system_gets_the_agent_in_the_home() {
 
 #[test]
 fn a_board_that_reboots_while_it_installs_is_deployed_by_the_same_command() {
-    // Unpacking waits for the test, so that the board goes down in the middle.
+    // Unpacking waits for the test, so that the board goes down during it.
     let tar = "touch \"$HOME/unpacking\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; exec /usr/bin/tar \"$@\"";
     let likeness = Likeness {
         programs: &[("tar", tar)],

@@ -85,7 +85,7 @@ fn an_accuracy_run_ends_when_its_first_answers_are_hopeless() {
         "{shown:#}"
     );
     assert_eq!(shown["cause"], "workload", "{shown:#}");
-    // All answers of the same run. It takes 12 s, so that the first answers would end it if they were judged.
+    // The same run with all answers. It takes 12 s, long enough for the first answers to end it if they were judged.
     let complete = request(&lab, 150, &["--stream", "after"]);
     lab.wait_for_phase(&complete, "done");
     let value = |run: &str| {

@@ -1,5 +1,5 @@
-//! Tests of the GPU kit: its archive is built of this build's programs, unpacked, and run over fakes of CUDA's driver and of TensorRT. Its
-//! report cannot be taken for one of hardware.
+//! Tests of the GPU kit: its archive is packed from the programs of this build, unpacked, and run with fakes of CUDA's driver and of TensorRT. Its
+//! report cannot be mistaken for a report about hardware.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -14,7 +14,6 @@ use regatta_tests::agent;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// An unpacked archive.
 struct Kit(TempDir);
 
 impl Kit {
@@ -61,7 +60,7 @@ impl Kit {
         command.output().expect("the kit starts")
     }
 
-    /// Writes a `trtexec` that prints a latency.
+    /// Writes a fake `trtexec` that prints a latency.
     fn write_trtexec(&self) {
         fs::create_dir(self.path("bin")).expect("a directory");
         let program = self.path("bin/trtexec");
@@ -126,7 +125,7 @@ fn the_archive_passes_over_fakes_and_its_report_is_no_proof() {
 fn exit_codes_tell_failed_checks_wrong_use_and_unusable_machines_apart() {
     let kit = Kit::build();
     let only = ["--fakes", "--only", "driver-copies", "--only", "driver-context"];
-    // Enough memory for the contexts' threads alone.
+    // Enough memory only for the threads' contexts.
     let failed = kit.run(&only, Some("memory=12000000"));
     let printed = stdout(&failed);
     assert_eq!(failed.status.code(), Some(1), "{printed}");

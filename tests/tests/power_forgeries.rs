@@ -1,5 +1,5 @@
-//! Forged power sessions that the official checker accepts: `power check`, `submission stage` and the verdict of `power run` name what
-//! contradicts itself. The sessions are made with the official client and server in a network namespace, because they only use NTP's port 123.
+//! Tests with forged power sessions that the official checker accepts: `power check`, `submission stage` and the verdict of `power run` must name the
+//! contradiction. The sessions are made with the official client and server in a network namespace, because these only use NTP's port 123.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "test code")]
 
@@ -20,10 +20,10 @@ use regatta_tests::{
 };
 use serde_json::Value;
 
-/// The last round to which somebody submitted power results.
+/// The last round with submitted power results.
 const ROUND: &str = "v5.1";
 
-/// Each forgery of the program, and the finding about it.
+/// The forgeries of `power_forgery.py`, each with the expected finding.
 const FORGERIES: [(&str, &str); 10] = [
     (
         "device-type",
@@ -61,7 +61,7 @@ const FORGERIES: [(&str, &str); 10] = [
     ("half", "samples in a window of 12 s"),
 ];
 
-/// Returns the path of the program that forges a session.
+/// Returns the path of the script that forges sessions.
 fn forger() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/power_forgery.py")
 }
@@ -104,7 +104,7 @@ fn forged_sessions_are_found_by_check_stage_and_verdict() {
     }
 }
 
-/// Makes a session with a meter and a device of this name. The official programs and the checker run with `python`.
+/// Makes a session with a new meter and device of this name. The official programs and the checker run with `python`.
 fn make_session(lab: &Lab, power_dev: &Path, name: &str, python: &str) -> (Output, Value) {
     let program = lab.workspace().join(format!("ptd-{name}"));
     write_simulated_ptd(&program, &regatta(), "");
@@ -131,7 +131,7 @@ fn honest_session(lab: &Lab, power_dev: &Path) -> Value {
     record
 }
 
-/// The session is forged on the disk before it is judged: by the Python that runs the official checker.
+/// The Python that runs the official checker forges the session on disk before it is judged.
 fn found_by_the_verdict(lab: &Lab, power_dev: &Path, kind: &str, finding: &str) {
     let python = lab.workspace().join(format!("python-{kind}"));
     let text = format!(
@@ -150,7 +150,7 @@ fn found_by_the_verdict(lab: &Lab, power_dev: &Path, kind: &str, finding: &str) 
     assert!(is_found, "{kind}: {record}");
     let row = sessions(lab, kind).remove(0);
     assert_eq!(row["verdict"], "fail", "{row}");
-    // By its id, by its directory, and by a copy with its record.
+    // Refer to the session by its id, by its directory, and by a copy with its record.
     let id = row["session"].as_str().expect("an id");
     let directory = record["directory"].as_str().expect("a directory");
     let copy = lab.workspace().join(format!("copy-{kind}"));
@@ -216,7 +216,7 @@ fn check(lab: &Lab, session: &Path, more: &[&str]) -> Output {
     command.output().expect("regatta starts")
 }
 
-/// The official program accepts a session, which is forged or not.
+/// Checks that the official program accepts a session, forged or not.
 fn accepted_officially(power_dev: &Path, session: &Path) {
     let mut official = Command::new("python3");
     official
@@ -255,7 +255,7 @@ fn found_by_check(lab: &Lab, power_dev: &Path, forged: &Path, finding: &str) {
     );
 }
 
-/// A submission is refused, and a rehearsal says what would be refused.
+/// Checks that a submission is refused, and that a rehearsal reports the same finding.
 fn found_by_stage(lab: &Lab, forged: &Path, runs: &[String], finding: &str) {
     let forged = forged.to_str().expect("UTF-8");
     let submission = stage(lab, forged, runs, "submission");

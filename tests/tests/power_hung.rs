@@ -1,5 +1,5 @@
-//! Power sessions whose PTDaemon hangs: it accepts connections and does not answer from some point on. What the user reads, the exit code, and
-//! what is left. With the official client and server, in a network namespace, because they only use NTP's port 123.
+//! Tests of power sessions whose PTDaemon hangs: it accepts connections, and does not answer from some point on. They check the user's messages, the
+//! exit code and the remains. They use the official client and server in a network namespace, because these only use NTP's port 123.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -13,7 +13,7 @@ use regatta_tests::{
 };
 use serde_json::Value;
 
-/// A PTDaemon that accepts connections and answers nothing.
+/// A PTDaemon that accepts connections and never answers.
 const MUTE: &str = "\
 import socket, sys, time
 port = int(sys.argv[sys.argv.index('-p') + 1])
@@ -54,7 +54,7 @@ fn hung_ptdaemon_is_named_and_leaves_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Replaces PTDaemon's program by one that is mute from a start on; the first is 1.
+/// Replaces PTDaemon with a mute one from its n-th start on; the first start is 1.
 fn mute_from_start(lab: &Lab, meter: &str, start: u32) {
     let program = lab.workspace().join(format!("ptd-{meter}"));
     let simulated = fs::read_to_string(&program).expect("PTDaemon's program");
@@ -66,7 +66,7 @@ fn mute_from_start(lab: &Lab, meter: &str, start: u32) {
     fs::write(&program, script).expect("PTDaemon's program");
 }
 
-/// The checks read the meter.
+/// The checks before a session read the meter.
 fn before_the_session(lab: &Lab, power_dev: &Path) {
     add_meter_and_device(lab, power_dev, "mute", "");
     mute_from_start(lab, "mute", 1);
@@ -80,12 +80,12 @@ fn before_the_session(lab: &Lab, power_dev: &Path) {
     assert!(sessions(lab, "mute").is_empty());
 }
 
-/// It answers the checks, and at its next start it answers nothing.
+/// PTDaemon answers during the checks, and hangs from its next start.
 fn at_its_start(lab: &Lab, power_dev: &Path) {
     add_meter_and_device(lab, power_dev, "later", "");
     mute_from_start(lab, "later", 2);
     let output = session(lab, "later").output().expect("regatta starts");
-    // It never said that it is a simulation.
+    // PTDaemon never reported that it is a simulation.
     expect_failure(
         lab,
         "later",
@@ -95,7 +95,7 @@ fn at_its_start(lab: &Lab, power_dev: &Path) {
     );
 }
 
-/// It answers all of ranging. In testing it gives a sample, and answers no further command.
+/// PTDaemon works during ranging. During testing it returns one sample, and then ignores all commands.
 fn in_testing(lab: &Lab, power_dev: &Path) {
     add_meter_and_device(lab, power_dev, "testing", "--fault stall=testing:1");
     let output = session(lab, "testing").output().expect("regatta starts");
@@ -108,7 +108,7 @@ fn in_testing(lab: &Lab, power_dev: &Path) {
     );
 }
 
-/// Checks that a session ended with this reason: in what the command printed, in its record, and in the list.
+/// Checks that a session ended with this reason in the command's output, in its record and in the list.
 fn expect_failure(lab: &Lab, meter: &str, output: &Output, result: &str, reason: &str) {
     let words = printed(output);
     let row = sessions(lab, meter).remove(0);

@@ -360,7 +360,7 @@ fn a_ptd_that_hangs_in_a_session(lab: &Lab, power_dev: &Path) {
     expect_recorded_failure(lab, "hung", &mut process, "PTDaemon ");
 }
 
-/// The checks before a session have a limit of time on every machine.
+/// The checks before a session have a time limit on every machine.
 fn a_python_that_hangs(lab: &Lab, power_dev: &Path) {
     add_meter_and_device(lab, power_dev, "endless", "");
     let python = lab.workspace().join("endless-python");

@@ -1,5 +1,5 @@
-//! Tests of what `./dist` releases as far as they need no build: bills of materials, notes, checksums, tags, and the archive that installs the
-//! coordinator on a workstation.
+//! Tests of a `./dist` release, apart from the builds: bills of materials, notes, checksums, tags, and the archive that installs the coordinator on a
+//! workstation.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -25,7 +25,7 @@ fn dist(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Returns the files of a directory with their contents.
+/// Returns the files in a directory with their contents.
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     fs::read_dir(directory)
         .unwrap()
@@ -68,7 +68,7 @@ fn bills_of_materials_notes_and_checksums_have_the_same_bytes_twice() {
         "{notes}"
     );
 
-    // What is linked, and nothing else: the agent is built without the CPU engine, which tests are linked with.
+    // It lists exactly the linked packages: the agent is built without the CPU engine, which tests are linked with.
     let bill: serde_json::Value = serde_json::from_slice(&files["regatta-agent-0.1.0.cdx.json"]).unwrap();
     let components = bill["components"].as_array().unwrap();
     let named = |name: &str| components.iter().find(|component| component["name"] == name);
@@ -101,7 +101,7 @@ fn a_tag_of_another_version_or_without_a_date_is_refused() {
     );
 }
 
-/// Packs the coordinator with one package of an agent into `out`.
+/// Packs the coordinator, together with one agent package, into `out`.
 fn pack_coordinator(work: &Path, out: &Path) {
     let agent = work.join("agent");
     fs::write(&agent, "#!/bin/sh\n").unwrap();
@@ -173,7 +173,7 @@ fn the_archive_installs_the_coordinator_with_its_packages_and_removes_it() {
         assert!(prefix.join(file).is_file(), "{file}");
     }
 
-    // A program that does not run here leaves the installed one as it is.
+    // A program that does not run here does not replace the installed one.
     let program = unpacked.join("bin/regatta");
     fs::write(
         &program,
@@ -190,7 +190,7 @@ fn the_archive_installs_the_coordinator_with_its_packages_and_removes_it() {
     );
     let _ = succeed_output(Command::new(prefix.join("bin/regatta")).arg("--version"));
 
-    // The man page of an agent that is installed there stays.
+    // The man page of an agent in the same prefix is kept.
     let agents = prefix.join("share/man/man1/regatta-agent-bench.1.gz");
     fs::write(&agents, "").unwrap();
     let removed = install(&["--remove"]);

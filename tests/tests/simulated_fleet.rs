@@ -149,7 +149,7 @@ fn simulated_devices_execute_runs_at_once_and_deliver_every_byte() {
     eventually("the killed devices to be offline", 30, || online() == 0);
 }
 
-/// Returns the number of hellos of each device, which grows with each of its connections.
+/// Returns the number of hellos of each device, which grows with every connection.
 fn hellos(lab: &Lab) -> BTreeMap<String, i64> {
     let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
     store.busy_timeout(Duration::from_secs(30)).expect("a limit");
@@ -158,8 +158,8 @@ fn hellos(lab: &Lab) -> BTreeMap<String, i64> {
     rows.expect("devices").map(|row| row.expect("a device")).collect()
 }
 
-/// The coordinator is killed and started again while other programs need the processor. `REGATTA_RECONNECTING=DEVICES,PERCENT` for the long
-/// form; `coordinator/lab-net/tests/reconnect_storm.rs` shows what keeps it from collapsing.
+/// Kills the coordinator and starts it again while other programs need the processor. `REGATTA_RECONNECTING=DEVICES,PERCENT` selects the long form;
+/// `coordinator/lab-net/tests/reconnect_storm.rs` tests the mechanism.
 #[test]
 fn fleet_reconnects_to_a_coordinator_that_is_short_of_processor_time() {
     let form = std::env::var("REGATTA_RECONNECTING").unwrap_or_else(|_| "20,10".to_owned());

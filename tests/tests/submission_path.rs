@@ -1,5 +1,5 @@
-//! Tests of the way to a submission: `run --submission` measures everything that the results need as one campaign, and
-//! `submission status` says what they have, what is missing and the next command.
+//! Tests of the path to a submission: `run --submission` measures everything that the results need in one campaign, and `submission status` shows the
+//! complete and the missing parts and the next command.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -22,7 +22,7 @@ fn refused(lab: &Lab, words: &[&str], because: &str) {
     );
 }
 
-/// Returns the document that a command prints, also with exit code 1.
+/// Returns the document that a command prints. The exit code may be 1.
 fn document(lab: &Lab, words: &[&str]) -> Value {
     let output = regatta(lab, &[words, &["--format", "json"]].concat());
     assert!(
@@ -33,7 +33,7 @@ fn document(lab: &Lab, words: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Returns the results of a status, which is as `coordinator/commands.schema.json` describes it.
+/// Returns the results of a status document, which must match `coordinator/commands.schema.json`.
 fn results(status: &Value) -> &Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../coordinator/commands.schema.json");
     let schema = fs::read_to_string(path).expect("the schema");
@@ -66,7 +66,7 @@ fn a_submission_is_measured_as_one_campaign_and_continues_where_it_stopped() {
     assert_eq!(before.status.code(), Some(1), "{}", printed(&before));
     assert!(printed(&before).contains("--submission"), "{}", printed(&before));
 
-    // The dry run queues nothing.
+    // A dry run does not queue anything.
     let plan = document(&lab, &[&SUBMISSION[..], &["--dry-run"]].concat());
     let combinations = plan["combinations"].as_array().expect("combinations");
     let audits = combinations.iter().filter(|row| row["audit"].is_string()).count();
@@ -83,7 +83,7 @@ fn a_submission_is_measured_as_one_campaign_and_continues_where_it_stopped() {
             .is_empty()
     );
 
-    // What must fail is refused before anything is queued.
+    // A submission that cannot succeed is refused before anything is queued.
     refused(&lab, &SUBMISSION[..6], "no asset has");
     refused(
         &lab,
@@ -123,7 +123,7 @@ fn a_submission_is_measured_as_one_campaign_and_continues_where_it_stopped() {
             assert_eq!(result[part]["state"], "rehearsal", "{result:#}");
         }
         for audit in ["TEST01", "TEST04"] {
-            // Whether its speed passes depends on the machine.
+            // Whether performance passes depends on the machine.
             let state = result["audits"][audit]["state"].as_str().expect("a state");
             assert!(["rehearsal", "failed"].contains(&state), "{result:#}");
         }
@@ -131,7 +131,7 @@ fn a_submission_is_measured_as_one_campaign_and_continues_where_it_stopped() {
     let campaigns = lab.json(&["campaign", "list"]);
     assert_eq!(campaigns["campaigns"].as_array().expect("a list").len(), 1);
 
-    // Nothing is measured twice: what failed are audits, which have a command of their own.
+    // Nothing is measured twice: the failed parts are audits, and a different command repeats those.
     let again = regatta(&lab, &SUBMISSION);
     assert!(matches!(again.status.code(), Some(0 | 1)), "{}", printed(&again));
     let campaigns = lab.json(&["campaign", "list"]);
@@ -151,7 +151,7 @@ fn a_submission_is_measured_as_one_campaign_and_continues_where_it_stopped() {
     assert!(staged.status.success(), "{}", printed(&staged));
 }
 
-/// A coordinator that is killed in the middle continues the submission, and the command that watched it can be repeated.
+/// A killed coordinator continues the submission, and the command that watched it can be repeated.
 #[test]
 fn a_submission_survives_the_coordinator_and_its_command() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {

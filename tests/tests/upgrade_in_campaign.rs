@@ -1,5 +1,5 @@
-//! Tests of upgrading a device's agent while a campaign runs on it: a board behind a real sshd, the real agent with other bytes as the new
-//! version. The upgrade is refused while the device has a run, nothing begins while it is under way, and no run is lost.
+//! Tests of upgrading a device's agent while a campaign runs on it: a board behind a real sshd, and the real agent with modified bytes as the new
+//! version. The upgrade is refused while the device has a run, no run begins during the upgrade, and no run is lost.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 const CELLS: u64 = 8;
 
-/// An attempt that fails is not repeated, so that a lost run would be a failed cell.
+/// A failed attempt is not repeated, so a lost run would result in a failed cell.
 const PLAN: &str = r#"
 schema = 1
 name = "weekend"
@@ -38,7 +38,7 @@ struct Board {
 }
 
 impl Board {
-    /// The only device of the lab.
+    /// Returns the only device of the lab.
     fn device(&self) -> Value {
         self.deploy_lab.lab.json(&["device", "list"])["devices"][0].clone()
     }
@@ -66,7 +66,7 @@ impl Board {
         self.device()["run"].is_string()
     }
 
-    /// Waits until a run of the campaign executes, and returns its id.
+    /// Waits until a run of the campaign executes. Returns its id.
     fn wait_for_run(&self) -> String {
         let mut running = String::new();
         eventually("a run of the campaign to execute", 60, || {
@@ -109,7 +109,7 @@ fn agent_is_upgraded_during_a_campaign_and_no_run_is_lost() {
 }
 
 fn refused_while_a_run_executes(board: &Board, agent: &str) {
-    // Packing takes as long as a run, so it comes first.
+    // Packing takes as long as a run, so it is done first.
     board.deploy_lab.pack_other_agent("0.2.0");
     let run = board.wait_for_run();
     let refused = board.deploy_lab.upgrade(&board.sshd, &["--device", BOAT]);
@@ -129,7 +129,7 @@ fn refused_while_a_run_executes(board: &Board, agent: &str) {
     assert_eq!(board.agent_sha256(), agent);
 }
 
-/// As the hint says. The campaign's cells wait.
+/// Upgrades in maintenance, as the hint suggests. The campaign's cells wait.
 fn upgraded_in_maintenance(board: &Board) -> String {
     let drained = board.regatta(&["device", "drain", BOAT]);
     assert!(drained.status.success(), "{}", printed(&drained));
@@ -152,7 +152,7 @@ fn upgraded_in_maintenance(board: &Board) -> String {
     board.agent_sha256()
 }
 
-/// The device is idle when the upgrade begins, and the campaign continues before it ends.
+/// Upgrades an idle device before the campaign ends, and checks that the campaign continues.
 fn nothing_begins_during_an_upgrade(board: &Board) -> String {
     board.deploy_lab.pack_other_agent("0.3.0");
     let paused = board.regatta(&["campaign", "pause", "weekend"]);

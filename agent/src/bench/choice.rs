@@ -24,7 +24,7 @@ pub(crate) struct Named<'a> {
     pub(crate) model: &'a str,
     /// A file that describes the benchmark.
     pub(crate) file: Option<&'a Path>,
-    /// Samples in the complete set, and samples to load together.
+    /// The total number of samples, and the number to load at once.
     pub(crate) counts: Option<(usize, usize)>,
 }
 

@@ -50,7 +50,7 @@ impl Device {
         &self.facts
     }
 
-    /// Adds the GPUs that CUDA found to the facts, and TensorRT's obstacle.
+    /// Adds the GPUs that CUDA found to the facts, and the reason why TensorRT cannot be used, if there is one.
     pub(crate) fn add_gpus(&mut self, (gpus, tensorrt_obstacle): FoundGpus) {
         self.facts = self.facts.clone().with_gpus(gpus, tensorrt_obstacle);
     }

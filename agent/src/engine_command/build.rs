@@ -94,7 +94,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     show(args, &place, &entry)
 }
 
-/// Bounds the workspace by the memory of this machine.
+/// Limits the workspace to a share of this machine's memory.
 fn bound_workspace(settings: &mut BuildSettings) {
     let requested = settings.workspace_bytes;
     settings.workspace_bytes = bounded_workspace(requested);
@@ -148,7 +148,7 @@ fn for_scales(settings: &BuildSettings) -> Option<BuildSettings> {
     differs.then_some(plain)
 }
 
-/// Returns the calibration cache of a build whose engine is not kept.
+/// Returns the calibration cache of a build that does not keep its engine.
 fn calibrated(tensorrt: &TensorRt, settings: &BuildSettings, samples: &Samples) -> Result<Vec<u8>, Failure> {
     let batch = settings.batch as usize;
     say(&format!(

@@ -1,4 +1,4 @@
-//! `engine remove`: removes engines from a cache. It does not need TensorRT. Runs build again what they miss.
+//! `engine remove`: removes engines from a cache. This does not need TensorRT. Runs rebuild the engines that they need.
 
 use std::io::{self, Write as _};
 

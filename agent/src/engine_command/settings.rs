@@ -99,10 +99,10 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     shapes.collect()
 }
 
-/// Rejects an int8 build without scales, which TensorRT would compute in other types, or refuse after a long build.
+/// Rejects an int8 build without scales. TensorRT would use other types for such layers, or fail after a long build.
 ///
 /// # Errors
-/// When neither calibration nor the network has scales.
+/// Fails when neither the calibration nor the network provides scales.
 pub(super) fn check_scales(args: &EngineBuildArgs, model: &Model, version: Version) -> Result<(), Failure> {
     let has_calibration = args.calibration_cache.is_some() || args.calibration_samples.is_some();
     let needs_scales = args.precision == EnginePrecision::Int8 && version.has_precision_flags();

@@ -18,7 +18,7 @@ use super::{prepared_run::RunPlan, run_dir::RunDir};
 use crate::exit::Failure;
 
 const DESCRIPTIONS: &str = "engines.json";
-/// The keys of the removed engines.
+/// The file that lists the keys of the removed engines.
 const REMOVED: &str = "removed-engines.json";
 
 /// Copies the calibration cache that this device made of the requested samples to the run's files. Other builds use it as an asset.
@@ -51,10 +51,10 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
     Ok(())
 }
 
-/// Removes the engines that the settings name by their keys, and keeps the list of them.
+/// Removes the engines whose keys the settings name, and writes the list of their keys.
 ///
 /// # Errors
-/// [`Failure`] when one is not in the cache or cannot be removed.
+/// Returns a [`Failure`] when an engine is not in the cache or cannot be removed.
 pub(super) fn remove(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let named = plan.engine.settings.gpu_engine.as_deref().unwrap_or_default();
     let keys: Vec<String> = named.split(',').map(|key| key.trim().to_owned()).collect();

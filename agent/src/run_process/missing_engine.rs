@@ -1,5 +1,5 @@
 //! Builds an engine that is missing for a run: `engine build` in a separate process, in the process group of the run, so that an abort ends
-//! it too. Which engine that is, and whether it may be built, is decided elsewhere.
+//! it too. The caller decides which engine is missing, and whether it may be built.
 
 use std::{
     io::{self, BufRead as _, BufReader, Write as _},

@@ -118,7 +118,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Ends a run that is not a measurement, after its work. Later runs find its engines or assets.
+/// Ends a run that is not a measurement once its work is done. Later runs use the engines or assets that it leaves.
 fn end_without_loadgen(run_dir: &RunDir, mut attempt: Attempt) -> Result<u8, Failure> {
     attempt.ended = Some(clock::read());
     tell_phase(RunPhase::Draining);

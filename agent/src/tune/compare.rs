@@ -51,12 +51,12 @@ impl Ratio {
         }
     }
 
-    /// Returns whether the first is better over the complete interval.
+    /// Returns whether the first is better: the complete interval is above 1.
     pub(super) fn is_better(&self) -> bool {
         self.interval.0 > 1.0
     }
 
-    /// Returns whether the second is better over the complete interval.
+    /// Returns whether the second is better: the complete interval is below 1.
     pub(super) fn is_worse(&self) -> bool {
         self.interval.1 < 1.0
     }

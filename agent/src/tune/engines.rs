@@ -19,8 +19,8 @@ pub(super) struct EngineLimits {
 }
 
 impl EngineLimits {
-    /// Returns the capabilities of the engines of every network. Ignores damaged entries of the cache. An engine for another machine
-    /// only makes its trial fail.
+    /// Returns the capabilities of the engines of every network. Ignores damaged cache entries. An engine that was built for another machine only
+    /// fails its trial.
     ///
     /// # Errors
     /// [`Failure`] when a network or the cache cannot be read.

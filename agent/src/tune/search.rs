@@ -31,7 +31,7 @@ pub(super) trait Stand {
 /// The part of the search that a trial belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The first rounds, over a few choices across the complete space.
+    /// The first rounds: a few choices that are spread over the search space.
     Coarse,
     /// Steps from the best choice to its neighbours.
     Near,

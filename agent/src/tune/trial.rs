@@ -46,7 +46,7 @@ pub(super) struct Trials {
     pub(super) builder: Option<Builder>,
 }
 
-/// The output of a `bench` whose engine is missing: the arguments that build it.
+/// The result of a `bench` whose engine is missing: the arguments that build the engine.
 #[derive(Debug, Deserialize)]
 struct Missing {
     missing_engine: Vec<String>,

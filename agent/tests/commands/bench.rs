@@ -73,7 +73,7 @@ fn answers(fixture: &Fixture) -> Vec<i32> {
     answers
 }
 
-/// LoadGen counts the tokens of their answers, and outside of Offline wants the first of them.
+/// LoadGen counts the tokens of these responses, and needs the first token except in Offline.
 #[test]
 fn benchmarks_with_token_latencies_get_token_counts_without_a_model() {
     for engine in ["null", "sim"] {
@@ -92,7 +92,7 @@ fn benchmarks_with_token_latencies_get_token_counts_without_a_model() {
                 format!("{MLPERF_CONF}{token_latencies}"),
             )
             .unwrap();
-            // As many queries as early stopping asks for.
+            // As many queries as early stopping needs.
             let rate = if engine == "null" { 2_000_000 } else { 6_000 };
             let conf = format!(
                 "*.SingleStream.target_latency = 0.01\n*.Server.target_qps = 4000\n*.Offline.target_qps = {rate}\n\

@@ -405,7 +405,7 @@ fn a_missing_part_is_reported_with_a_hint() {
 #[test]
 fn memory_that_seems_too_small_is_reported_before_the_build() {
     let place = Place::fake(&[]);
-    // A GPU that shares the host's memory: half of it at most.
+    // This GPU shares the host's memory, so the limit is half of it.
     let build = ["build", "--onnx", "digits.onnx", "--workspace", "1000000000"];
     let built = place.json(&[&build[..], &["--ignore-memory"]].concat(), 0);
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap();

@@ -35,7 +35,7 @@ impl Audits {
     /// of devices.
     ///
     /// # Errors
-    /// Returns [`PlanProblem`] when the round or the benchmark has no such audit, or an audit would have no accuracy run.
+    /// Returns [`PlanProblem`] when the round or the benchmark does not have such an audit, or when an audit would run without an accuracy run.
     pub(super) fn of(
         plan: &CampaignPlan,
         table: &CellTable,

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 /// The time for which the wall clock must run with the monotonic one before a passed deadline counts. A person or a time server corrects a
 /// wrong clock within this time.
 const STEADY: Duration = Duration::from_secs(300);
-/// The difference between the clocks' advances that is not a step. Time servers adjust a clock by up to 0.5 ms a second.
+/// The largest difference between the two clocks that is not a step. Time servers slew a clock by up to 0.5 ms per second.
 const TOLERANCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The current time by both clocks. Absences are measured by the monotonic one; deadlines are wall times, which [`ClockSteps`] checks.

@@ -18,7 +18,7 @@ use regatta_lab_store::{self as store, AttemptRow, CellRow, CellState, RunDraft,
 pub enum TimeBasis {
     /// The median of LoadGen's time in past runs on these devices.
     PastRuns,
-    /// The rate or latency that the settings expect, such as that of a system's published results.
+    /// The rate or latency in the settings, for example from a system's published results.
     ExpectedRate,
     /// The shortest time that the settings allow.
     Settings,
@@ -31,7 +31,7 @@ pub enum TimeBasis {
 pub struct RunEstimate {
     /// The likely time in seconds, without preparation and delivery.
     pub seconds: Option<f64>,
-    /// The least time in seconds that the settings allow.
+    /// The minimum time in seconds that the settings allow.
     pub least_seconds: Option<f64>,
     /// Its basis.
     pub basis: TimeBasis,
@@ -43,13 +43,13 @@ pub struct PlanEstimate {
     /// The expected time of a run of each combination.
     #[serde(skip)]
     pub runs: Vec<RunEstimate>,
-    /// The expected time of the campaign in seconds, when all devices work all the time. Preparation, delivery and retries come on top.
+    /// The expected duration of the campaign in seconds if no device is ever idle. Preparation, delivery and retries are not included.
     pub expected_seconds: f64,
     /// The number of cells by past runs.
     pub cells_by_past_runs: u64,
-    /// The number of cells by the rate that their settings expect.
+    /// The number of cells that are estimated from the rate in their settings.
     pub cells_by_expected_rate: u64,
-    /// The number of cells by their shortest duration.
+    /// The number of cells that are estimated from their minimum duration.
     pub cells_by_settings: u64,
     /// The number of cells without a basis. They count as no time.
     pub cells_without_basis: u64,
@@ -96,7 +96,7 @@ pub fn estimate(plan: &ExpandedPlan, store: &Store) -> store::Result<PlanEstimat
     Ok(total(plan, runs))
 }
 
-/// Returns the expected time of a run, by the best basis that there is.
+/// Estimates the duration of a run from the best available basis.
 fn run_estimate(past_runs: Option<[f64; 3]>, draft: &RunDraft) -> RunEstimate {
     let least = least_seconds(&draft.spec).map(|seconds| seconds as f64);
     let (seconds, basis) = if let Some([_, median, _]) = past_runs {

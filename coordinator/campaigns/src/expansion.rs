@@ -307,7 +307,7 @@ impl<'a> Expansion<'a> {
         let known = KnownRequest::find(request, self.lab.catalogue).map_err(|error| refused(error, None))?;
         let mut kinds: BTreeMap<(Vec<EngineKind>, String), &DeviceRow> = BTreeMap::new();
         for device in devices {
-            // GPUs and TensorRT decide about the default engine.
+            // The default engine depends on the GPUs and on TensorRT.
             let model = device.reported_facts().map(|facts| {
                 format!(
                     "{} {:?} {:?} {:?}",

@@ -131,8 +131,8 @@ impl Progress {
         };
     }
 
-    /// Returns the good runs that a cell audits, the performance run first. `None` until both cells are good, and for a cell that is
-    /// not an audit.
+    /// Returns the runs that an audit cell audits, the performance run first. Returns `None` while either of their cells is not good yet, and for
+    /// cells that are not audits.
     pub(super) fn audited_runs(&self, cell: u64) -> Option<(RunId, RunId)> {
         let audited = self.cells.get(&cell)?.row.audited?;
         Some((

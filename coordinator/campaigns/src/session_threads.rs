@@ -1,5 +1,4 @@
-//! The threads of campaigns' power sessions, one for each session. A session that panics has failed, and the coordinator continues.
-//! Sessions themselves are elsewhere.
+//! The threads that run campaigns' power sessions, one per session. A panic fails the session, and the coordinator continues.
 
 use std::{
     any::Any,

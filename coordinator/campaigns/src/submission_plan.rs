@@ -1,6 +1,6 @@
 //! The campaign of a submission: accuracy and performance runs of every required scenario, then the audits of the round.
 //!
-//! It is a plan like any other, in the form that a user could have written, so that it is stored, estimated and repeated as one.
+//! The plan has the form that a user could have written, so that it is stored, estimated and repeated like any other plan.
 
 use std::collections::BTreeMap;
 
@@ -10,52 +10,47 @@ use serde::{Serialize, Serializer};
 
 use regatta_lab_store::{StatePreset, SystemChoice};
 
-/// The measurements of one benchmark that devices need.
+/// The measurements of one benchmark on some devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmissionCells {
-    /// The devices by id.
+    /// Device ids.
     pub devices: Vec<String>,
-    /// The benchmark's name.
     pub benchmark: String,
-    /// The scenarios.
     pub scenarios: Vec<Scenario>,
     /// The audits that the round requires.
     pub audits: Vec<String>,
-    /// Whether engines are built first, so that a network that cannot be built is known before anything is measured.
+    /// Whether to build engines first, so that a failing build is found before anything is measured.
     pub builds_engines: bool,
-    /// The state of the devices. `None` leaves them as they are.
+    /// The state to set. `None` leaves the devices as they are.
     pub state: Option<StatePreset>,
-    /// The LoadGen.
     pub loadgen: LoadgenChoice,
 }
 
 /// The settings that all runs of a submission share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SubmissionSettings {
-    /// The round.
     pub round: String,
-    /// The engine. `None` selects each device's best.
+    /// `None` selects the best engine of each device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineKind>,
     /// The system whose settings apply.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "system")]
     pub system: Option<SystemChoice>,
-    /// Engine settings.
     #[serde(skip_serializing_if = "is_default")]
     pub set: EngineSettings,
     /// Lines for `user.conf`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub conf: BTreeMap<String, String>,
-    /// Assets that the runs need besides their benchmark's files.
+    /// Assets that the runs need in addition to the benchmark's files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asset: Vec<String>,
-    /// Whether performance runs take 60 s, for a rehearsal.
+    /// Whether to limit performance runs to 60 s, for a rehearsal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub test_run: bool,
-    /// Another length, for a rehearsal.
+    /// Another duration of performance runs, for a rehearsal.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
     pub duration: Option<HumanDuration>,
-    /// How long a device may have a run.
+    /// The maximum time of a run on a device.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
     pub run_limit: Option<HumanDuration>,
 }
@@ -106,10 +101,10 @@ struct Table<'a> {
     settings: SubmissionSettings,
 }
 
-/// Returns the text of a submission's plan.
+/// Returns the text of the plan.
 ///
 /// # Errors
-/// Returns the serializer's error. The values are numbers, names and lists, which TOML can hold.
+/// Returns the serializer's error. This does not happen in practice, because TOML can represent numbers, strings and lists.
 pub fn submission_plan(
     name: &str,
     cells: &[SubmissionCells],

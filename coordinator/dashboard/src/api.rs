@@ -1,5 +1,5 @@
-//! `/api/v1`: devices, runs, campaigns and comparisons as JSON, the documents that `--format json` prints. It only reads. The table of operations
-//! makes the routes and the OpenAPI document, so that both are complete.
+//! `/api/v1`: devices, runs, campaigns and comparisons as JSON, in the same documents as `--format json`. It is read-only. The routes and the OpenAPI
+//! document are generated from one table of operations.
 
 mod comparison;
 mod openapi;

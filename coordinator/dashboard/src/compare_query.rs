@@ -1,4 +1,4 @@
-//! The sides that the page of comparisons compares: the query of its URL, which is the complete request.
+//! The sides of a comparison on the page, parsed from the query of its URL.
 
 use form_urlencoded::Serializer;
 use regatta_text::quote_for_shell_if_needed;

@@ -1,5 +1,5 @@
 //! The connections of browsers: their number, their headers and their time are limited. Over TLS, handshakes have separate slots.
-//! When no slot is free, the address with the most connections loses its oldest one, so that one address cannot take all.
+//! When no slot is free, the oldest connection of the address with the most connections is closed, so that one address cannot occupy all slots.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 

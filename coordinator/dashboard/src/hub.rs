@@ -35,7 +35,7 @@ pub(super) struct Hub {
 
 /// A rendering of all watched views.
 struct Refreshed {
-    /// The version of the store before it. `None` when a view failed, so that all are rendered again soon.
+    /// The version of the store at the previous rendering. `None` when a view failed, so that all views are rendered again soon.
     version: Option<i64>,
     /// Its processor time.
     cost: Duration,
@@ -124,7 +124,7 @@ impl Hub {
         }
     }
 
-    /// Renders every watched view if the store has changed since `seen`, or `is_due`. A view that fails keeps no other from its changes.
+    /// Renders every watched view if the store has changed since `seen`, or `is_due`. A failing view does not delay the others.
     fn refresh(&self, seen: Option<i64>, is_due: bool) -> anyhow::Result<Option<Refreshed>> {
         let begun = thread_time();
         let version = self.read(|reader| reader.version())?;
@@ -135,7 +135,7 @@ impl Hub {
         let mut failed = 0;
         for view in &views {
             if let Err(error) = self.refresh_view(view) {
-                // One reason suffices: all views read the same store.
+                // One reason is enough, because all views read the same store.
                 if failed == 0 {
                     tracing::warn!("a view of the live page is not updated: {error:#}");
                 }
@@ -148,7 +148,7 @@ impl Hub {
         }))
     }
 
-    /// Renders a watched view, and passes changes on.
+    /// Renders a watched view, and publishes its changes.
     fn refresh_view(&self, view: &View) -> anyhow::Result<()> {
         if let View::Run(run) = view {
             self.read_charts(*run)?;

@@ -23,7 +23,7 @@ pub(super) fn shown(text: &str, most: usize) -> String {
     }
 }
 
-/// Renders the first characters of a file's path. Lines may break after its slashes, so that the names in it are not broken.
+/// Renders the first characters of a file's path. Lines may break after slashes, so that file names are not split.
 pub(super) fn shown_path(path: &Path, most: usize) -> Markup {
     html! {
         @for part in shown(&path.to_string_lossy(), most).split_inclusive('/') { (part) wbr; }

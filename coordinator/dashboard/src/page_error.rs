@@ -107,7 +107,7 @@ impl PageError {
         }
     }
 
-    /// Creates the error of a visitor whose token cannot be compared with the store's.
+    /// Creates the error for a visitor whose token cannot be compared with the store.
     pub(super) fn unreadable_tokens() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,

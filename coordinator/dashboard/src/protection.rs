@@ -8,7 +8,7 @@ use axum::{
 
 use super::page_error::PageError;
 
-/// The rules for browsers. `default-src 'none'` forbids everything that the others do not allow.
+/// The rules that browsers enforce. `default-src 'none'` forbids everything that the others do not allow.
 const HEADERS: [(HeaderName, &str); 5] = [
     (
         header::CONTENT_SECURITY_POLICY,

@@ -87,7 +87,7 @@ impl<Q: PartialEq + Clone, R, E> RecentResults<Q, R, E> {
 }
 
 impl<Q: PartialEq + Clone, R> RecentResults<Q, R> {
-    /// Returns the result of a query on the runs of a workspace, over a separate connection.
+    /// Runs a query on a workspace's runs over a separate connection.
     pub(super) fn of_runs(
         &self,
         query: &Q,

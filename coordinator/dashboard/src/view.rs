@@ -24,7 +24,7 @@ use regatta_lab_store::{self as store, RunRow, Store, workspace::Workspace};
 
 /// The greatest age of a reading of the store.
 const FRESH: Duration = Duration::from_millis(900);
-/// The largest number of different views that are watched at once, and of runs whose plots are kept: every watched run has its plots.
+/// The maximum number of different views that are watched at once, and of runs whose plots are cached: every watched run has its plots.
 pub(super) const MAX_VIEWS: usize = 64;
 
 /// The content of a page.
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use regatta_lab_store::examples::example_draft;
 
-    /// Otherwise the open pages of ended runs read their logs again at every change of the store.
+    /// Otherwise, the open pages of ended runs would read their logs again at every change of the store.
     #[test]
     fn plots_of_every_watched_run_are_kept() {
         let directory = tempfile::tempdir().unwrap();

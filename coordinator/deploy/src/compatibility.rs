@@ -46,7 +46,7 @@ pub enum CompatibilityError {
         /// The required space in KiB.
         needed_kib: u64,
     },
-    /// The system's directories cannot be written to.
+    /// The system directories are read-only.
     #[error("/usr is read-only on this board, and the system service is installed there")]
     ReadOnlyUsr,
     /// Root rights are required and not available.
@@ -106,7 +106,7 @@ pub(crate) fn way(
     }
 }
 
-/// Checks that the agent runs with the board's C library.
+/// Checks that the board's C library is new enough for the agent.
 ///
 /// # Errors
 /// Returns [`CompatibilityError`].
@@ -125,7 +125,7 @@ pub(crate) fn check_glibc(survey: &Survey) -> Result<(), CompatibilityError> {
     }
 }
 
-/// Returns the package for a board.
+/// Returns the package for the board's architecture.
 ///
 /// # Errors
 /// Returns [`CompatibilityError::Architecture`].

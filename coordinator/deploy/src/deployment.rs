@@ -37,9 +37,8 @@ pub struct Deployment<'a> {
     pub store: &'a Store,
     /// The addresses and authority with which boards reach the lab.
     pub lab: &'a Lab,
-    /// The source of packages.
     pub packages: &'a dyn PackageSource,
-    /// The workspace's TensorRT shims.
+    /// The TensorRT shims of the workspace.
     pub shims: &'a ShimCache,
     /// The user's options.
     pub order: &'a Order,
@@ -118,7 +117,7 @@ impl Deployment<'_> {
         }
     }
 
-    /// Returns the first look at the board, and the source of root rights. A login that sudo does not allow gets the agent for itself.
+    /// Surveys the board, and finds a way to become root. For a login that may not use sudo, the agent is installed for that user only.
     fn examine(
         &self,
         password: &mut dyn FnMut(bool) -> Option<Secret>,

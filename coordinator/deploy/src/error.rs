@@ -21,10 +21,9 @@ pub enum DeployError {
     /// The agent does not support the board.
     #[error(transparent)]
     CompatibilityError(#[from] CompatibilityError),
-    /// There is no package for the board.
     #[error(transparent)]
     NoPackage(#[from] NoPackageError),
-    /// A package cannot be extended by a shim.
+    /// A shim cannot be added to a package.
     #[error("the package cannot be extended by the board's TensorRT shim")]
     Repack(#[source] std::io::Error),
     /// The board is not the expected one.

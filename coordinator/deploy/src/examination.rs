@@ -1,5 +1,5 @@
-//! The first look at a board: its survey, the install method, the package with the right TensorRT shim, and what the board lacks. Changes
-//! nothing on it.
+//! Examines a board before anything changes on it: surveys it, selects the install method and the package with the right TensorRT shim, and notes
+//! missing parts.
 
 use regatta_ssh::Board;
 use regatta_tensorrt::Version;
@@ -15,35 +15,31 @@ use super::{
     tensorrt_headers::HeadersError,
 };
 
-/// Below this much free space, models and samples soon have no room, in KiB: those of most benchmarks have several GiB.
+/// A board with less free space than this, in KiB, soon runs out of space: the models and samples of most benchmarks take several GiB.
 const LITTLE_SPACE_KIB: u64 = 8 << 20;
 
-/// The result of the first look.
 pub(crate) struct Examination {
     /// The survey, with the hashes of the package's files.
     pub(crate) survey: Survey,
     /// The package to install.
     pub(crate) package: Package,
-    /// What the board lacks, as sentences with their remedies.
+    /// Sentences about missing parts of the board, each with the remedy.
     pub(crate) notes: Vec<String>,
 }
 
-/// Looks at one board.
+/// Examines one board.
 pub(crate) struct Examiner<'a> {
-    /// The link to the board.
     pub(crate) board: &'a dyn Board,
-    /// The source of packages.
     pub(crate) packages: &'a dyn PackageSource,
-    /// The workspace's TensorRT shims.
+    /// The TensorRT shims of the workspace.
     pub(crate) shims: &'a ShimCache,
-    /// Receives the progress.
     pub(crate) progress: &'a dyn ProgressReporter,
     /// Whether to compile nothing.
     pub(crate) dry_run: bool,
 }
 
 impl Examiner<'_> {
-    /// Surveys the board, and selects install method and package. Makes a package or a shim where one is missing.
+    /// Surveys the board, and selects the install method and the package. Builds the package or the shim if it is missing.
     pub(crate) fn examine(&self, requested: Option<InstallMethod>) -> Result<Examination, DeployError> {
         let survey = Survey::of(self.board, None)?;
         self.progress.say(&survey.sentence());
@@ -68,7 +64,7 @@ impl Examiner<'_> {
         })
     }
 
-    /// Returns the package for the board, which is made if it is missing.
+    /// Returns the package for the board, and builds it if it is missing.
     fn package(&self, survey: &Survey, way: InstallMethod) -> Result<Package, DeployError> {
         let mut packages = self.packages.at_hand();
         let architecture = survey.architecture();
@@ -79,7 +75,7 @@ impl Examiner<'_> {
         Ok(compatibility::package(survey, way, &packages)?.clone())
     }
 
-    /// Returns the package, extended by the board's shim if its own shims do not support the board's TensorRT.
+    /// Returns the package. Adds a shim if none of the package's shims supports the board's TensorRT.
     fn with_shim(
         &self,
         survey: &Survey,
@@ -88,7 +84,7 @@ impl Examiner<'_> {
     ) -> Result<Package, DeployError> {
         let Some(tensorrt) = survey.tensorrt else {
             notes.extend(survey.l4t.as_ref().map(|_| {
-                "this Jetson has no TensorRT, so that runs on its GPU and DLA are not possible; on the board: sudo apt-get install nvidia-jetpack".to_owned()
+                "this Jetson has no TensorRT, so runs on its GPU and DLA are not possible; on the board: sudo apt-get install nvidia-jetpack".to_owned()
             }));
             return Ok(package);
         };
@@ -121,7 +117,7 @@ impl Examiner<'_> {
     }
 }
 
-/// Returns what a dry run would do about a missing shim.
+/// Describes how a missing shim would be obtained, for a dry run.
 fn planned(survey: &Survey, tensorrt: Version) -> String {
     match &survey.tensorrt_headers {
         Some(place) => {
@@ -136,7 +132,7 @@ fn planned(survey: &Survey, tensorrt: Version) -> String {
     }
 }
 
-/// Returns a sentence about a disk that is too small for models and samples.
+/// Returns a sentence about too little free space for models and samples.
 fn little_space(survey: &Survey, way: InstallMethod) -> Option<String> {
     let (place, free_kib) = match way {
         InstallMethod::System => ("/var/lib", survey.free_state_kib),

@@ -40,7 +40,7 @@ pub struct DeployOutcome {
     pub board: String,
     /// The changes made, or planned in a dry run.
     pub changes: Vec<String>,
-    /// What the board lacks, as sentences with their remedies.
+    /// Sentences about missing parts of the board, each with the remedy.
     pub notes: Vec<String>,
     /// The agent's version from its hello.
     pub agent: Option<String>,

@@ -113,7 +113,7 @@ impl Package {
         program.map_or("", |(_, sha256)| sha256)
     }
 
-    /// Returns the versions of TensorRT that its shims were compiled for.
+    /// Returns the TensorRT versions for which the package has shims.
     pub fn shims(&self) -> Vec<Version> {
         let version = |path: &str| {
             path.rsplit_once("/libregatta_trt-")?

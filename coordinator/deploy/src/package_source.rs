@@ -1,25 +1,25 @@
-//! Where packages come from, as a deployment sees it: those at hand, and those that can be made when a board needs another.
+//! The packages of a deployment: the available ones, and those that can be built when a board needs another one.
 
 use super::{Package, ProgressReporter};
 
-/// The reason why there is no package for a board.
+/// There is no package for a board.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no package of the agent for {architecture}{reason}")]
 pub struct NoPackageError {
-    /// Debian's name of the board's architecture.
+    /// The board's architecture, as Debian names it.
     pub architecture: String,
-    /// Why none could be made, with what joins it to the sentence. Empty where none was tried.
+    /// The reason why none could be built, preceded by a separator. Empty if no build was attempted.
     pub reason: String,
-    /// The command that makes or fetches one.
+    /// The command that builds or fetches a package.
     pub hint: String,
 }
 
-/// A source of packages. Several boards use it at the same time.
+/// A source of packages. Several boards use it concurrently.
 pub trait PackageSource: Sync {
-    /// Returns the packages at hand, the preferred ones first.
+    /// Returns the available packages, in order of preference.
     fn at_hand(&self) -> Vec<Package>;
 
-    /// Makes the packages for an architecture, or waits until another board's call has made them. Returns all packages at hand then.
+    /// Builds the packages for an architecture, or waits until the call of another board has built them. Returns all available packages.
     ///
     /// # Errors
     /// Returns [`NoPackageError`] with the command that helps.

@@ -1,4 +1,4 @@
-//! A package with one more library. Installing, upgrading and going back then treat the library like those that the package came with.
+//! Adds a library to a package. Installation, upgrade and rollback then treat it like the package's other libraries.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use regatta_fsutil::hash::sha256_of_file;
 
 use super::{contents, install_method::InstallMethod, package::Package};
 
-/// Writes the package with the library into `directory`, unless it is there already. Returns the package there.
+/// Writes the package with the library into `directory`, unless it exists already. Returns the new package.
 ///
 /// # Errors
 /// Returns an error when a file cannot be read or written.
@@ -74,8 +74,8 @@ fn archive(package: &Package, name: &str, library: &[u8]) -> io::Result<Vec<u8>>
     extended(&fs::read(&package.path)?, &[(&path, Some(library))])
 }
 
-/// Returns a gzip-compressed tar with further entries: directories, and files with their content. Entries of the same name are the later
-/// ones, which replace the earlier when they are unpacked.
+/// Appends directories and files to a gzip-compressed tar, and returns the result. When a name occurs twice, the later entry replaces the earlier one
+/// during unpacking.
 fn extended(compressed: &[u8], more: &[(&str, Option<&[u8]>)]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(compressed).read_to_end(&mut bytes)?;

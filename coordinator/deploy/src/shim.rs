@@ -1,5 +1,5 @@
-//! The TensorRT shim of a board: the one in its package where one fits, otherwise one that is compiled with the board's own headers and
-//! kept in the workspace. Without either the agent is deployed without TensorRT, and a sentence says so.
+//! The TensorRT shim of a board: the one in its package if it fits, otherwise one that is compiled with the board's own headers and kept in the
+//! workspace. If neither is possible, the agent is deployed without TensorRT, and a sentence says why.
 
 use std::{
     fs, io,
@@ -19,24 +19,22 @@ use super::{
     tensorrt_headers::{self, HeadersError},
 };
 
-/// A shim that a board needs and does not get.
+/// The reason why a board does not get the shim that it needs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ShimError {
-    /// The board has no headers.
-    #[error("this board has no headers of TensorRT {0}, with which its shim would be compiled")]
+    /// The board does not have TensorRT's headers.
+    #[error("this board does not have the headers of TensorRT {0}, which its shim is compiled with")]
     NoHeaders(Version),
-    /// The headers are of a version that the library does not serve.
+    /// The headers do not match the version of the library.
     #[error("this board has TensorRT {library} and headers of {headers}")]
     OtherHeaders {
-        /// The version of the library.
+        /// The library's version.
         library: Version,
-        /// The version of the headers.
+        /// The headers' version.
         headers: String,
     },
-    /// The headers were not fetched.
     #[error(transparent)]
     Headers(#[from] HeadersError),
-    /// The shim was not compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// The workspace cannot be written to.
@@ -45,7 +43,7 @@ pub(crate) enum ShimError {
 }
 
 impl ShimError {
-    /// Returns what brings the board its shim.
+    /// Returns the remedy as a command or sentence.
     pub(crate) fn remedy(&self, survey: &Survey) -> String {
         match self {
             Self::NoHeaders(version) => headers_package(version),
@@ -54,18 +52,18 @@ impl ShimError {
                 format!("here: sudo apt-get install {package}")
             }
             Self::Compile(CompileError::NewGlibc { .. }) => {
-                "DEBIAN_MIRROR names another mirror, and http_proxy a proxy that reaches it".to_owned()
+                "set DEBIAN_MIRROR to another mirror, or http_proxy to a proxy that can reach it".to_owned()
             }
             Self::Headers(_) | Self::Compile(_) => format!(
-                "docs/engines.md compiles one by hand from {}",
+                "compile one by hand from {} (docs/engines.md)",
                 survey.tensorrt_headers.as_deref().unwrap_or("the headers")
             ),
-            Self::Io(_) => "is there space left on this machine's disk?".to_owned(),
+            Self::Io(_) => "check the free space on this machine's disk".to_owned(),
         }
     }
 }
 
-/// Returns the command that brings JetPack's headers of a version onto a board.
+/// Returns the command that installs JetPack's headers of a version on a board.
 fn headers_package(version: &Version) -> String {
     let Version { major, minor, .. } = version;
     let headers = if (*major, *minor) < (8, 6) {
@@ -76,7 +74,7 @@ fn headers_package(version: &Version) -> String {
     format!("on the board: sudo apt-get install {headers} libnvonnxparsers-dev, of version {version}")
 }
 
-/// The shims that were compiled for boards of this workspace, and the packages with them. Several boards use it at the same time.
+/// The shims that were compiled for boards of this workspace, and the packages that contain them. Several boards use the cache concurrently.
 #[derive(Debug)]
 pub struct ShimCache {
     directory: PathBuf,
@@ -84,7 +82,7 @@ pub struct ShimCache {
 }
 
 impl ShimCache {
-    /// Keeps them below a workspace's directory.
+    /// Creates the cache in a workspace.
     pub fn new(workspace: &Path) -> Self {
         Self {
             directory: workspace.join("shims"),
@@ -92,13 +90,13 @@ impl ShimCache {
         }
     }
 
-    /// Returns the kept shim for a board, of the present sources.
+    /// Returns the cached shim for a board, if it was compiled from the current sources.
     pub(crate) fn find(&self, architecture: &str, tensorrt: Version) -> Option<PathBuf> {
         let directories = ShimDirectories::new(vec![self.kept(architecture)]);
         directories.find(tensorrt).ok()
     }
 
-    /// Returns the kept shim, or compiles one with the board's headers.
+    /// Returns the cached shim, or compiles one with the board's headers.
     ///
     /// # Errors
     /// Returns [`ShimError`].
@@ -110,7 +108,7 @@ impl ShimCache {
         progress: &dyn ProgressReporter,
     ) -> Result<PathBuf, ShimError> {
         let architecture = survey.architecture();
-        // Boards of one kind wait for the first one's.
+        // Other boards of the same kind wait for the first one's shim.
         let _compiling = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shim) = self.find(architecture, tensorrt) {
             return Ok(shim);
@@ -142,7 +140,7 @@ impl ShimCache {
             })
     }
 
-    /// Returns a package with a shim.
+    /// Returns the package with the shim added.
     ///
     /// # Errors
     /// Returns an error when the package or the workspace cannot be read or written.

@@ -1,5 +1,5 @@
-//! Compiles the TensorRT shim for a board on the workstation: the shim's sources and scripts are in this program, the compiler and, where
-//! the board's C library is older than the workstation's, Debian 11's C library are not.
+//! Compiles the TensorRT shim for a board on the workstation. This program contains the shim's sources and scripts. It does not contain the compiler,
+//! and Debian 11's C library, which is needed if the board's C library is older than the workstation's.
 
 use std::{
     fs, io,
@@ -10,7 +10,7 @@ use std::{
 use regatta_fsutil::hash::sha256_hex;
 use regatta_ssh::last_lines;
 
-/// The sources, at their paths below the repository's root, from where the scripts find them.
+/// The sources, with their paths in the repository, because the scripts expect them there.
 const SOURCES: [(&str, &str); 7] = [
     (
         "crates/tensorrt/shim/build.sh",
@@ -39,40 +39,39 @@ const SOURCES: [(&str, &str); 7] = [
     ("cross/sysroot.sh", include_str!("../../../cross/sysroot.sh")),
 ];
 
-/// A shim that could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CompileError {
     /// The compiler is not installed.
-    #[error("{compiler} is missing on this machine, which compiles the shim")]
+    #[error("{compiler}, which compiles the shim, is missing on this machine")]
     NoCompiler {
-        /// Its name.
+        /// The name of its program.
         compiler: String,
-        /// Debian's package of it.
+        /// The Debian package that contains it.
         package: String,
     },
-    /// The compiled shim needs a newer C library than the board's, and the older one could not be fetched.
+    /// The compiled shim needs a newer C library than the board's, and the older C library could not be fetched.
     #[error("a shim that is compiled here needs glibc {}.{}, and Debian 11's could not be fetched: {sysroot}", .needed.0, .needed.1)]
     NewGlibc {
-        /// The version that it needs.
+        /// The version that the shim needs.
         needed: (u32, u32),
-        /// Why the older C library is missing.
+        /// The reason why the older C library is missing.
         sysroot: String,
     },
     /// The compiler or the linker failed.
     #[error("the shim cannot be compiled with the board's headers: {0}")]
     Failed(String),
-    /// The sources cannot be written, or a script not be started.
+    /// The sources cannot be written, or a script cannot be started.
     #[error("the shim's sources cannot be written")]
     Io(#[from] io::Error),
 }
 
-/// Returns a name for the sources' version: shims of other sources do not fit the agent.
+/// Returns an identifier of the sources. The agent does not accept shims that were compiled from other sources.
 pub(crate) fn sources_version() -> String {
     let all: String = SOURCES.iter().map(|(_, text)| *text).collect();
     sha256_hex(all.as_bytes()).chars().take(12).collect()
 }
 
-/// Compiles the shim with the headers in `headers`, below the empty directory `work`. Returns its path.
+/// Compiles the shim with the headers in `headers`, in the empty directory `work`. Returns its path.
 ///
 /// # Errors
 /// Returns [`CompileError`].
@@ -118,7 +117,7 @@ pub(crate) fn compile(
     }
 }
 
-/// Returns the compilers' name of Debian's architecture.
+/// Converts Debian's name of an architecture to the compilers' name.
 pub(crate) const fn triple(architecture: &str) -> &'static str {
     match architecture.as_bytes() {
         b"amd64" => "x86_64-linux-gnu",
@@ -131,13 +130,13 @@ fn is_in_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// Runs a script that prints a path. The inner error is the last line that it printed when it failed.
+/// Runs a script that prints a path. If the script fails, the inner error is the last line of its output.
 fn path_of(command: &mut Command) -> io::Result<Result<PathBuf, String>> {
     let output = command.output()?;
     let printed = String::from_utf8_lossy(&output.stdout);
     Ok(match (output.status.success(), printed.lines().last()) {
         (true, Some(path)) => Ok(PathBuf::from(path)),
-        // The scripts say what failed on their last line, after the messages of apt or the compiler.
+        // The scripts print the reason on their last line, after the messages of apt or the compiler.
         _ => {
             let printed = String::from_utf8_lossy(&output.stderr);
             Err(last_lines(printed.lines().last().unwrap_or_default()))
@@ -145,7 +144,7 @@ fn path_of(command: &mut Command) -> io::Result<Result<PathBuf, String>> {
     })
 }
 
-/// Returns the newest version of glibc whose symbols a library needs.
+/// Returns the newest version of glibc that a library's symbols need.
 fn newest_glibc(library: &[u8]) -> Option<(u32, u32)> {
     const PREFIX: &[u8] = b"GLIBC_";
     let versions = library

@@ -60,7 +60,7 @@ pub(crate) struct Survey {
     pub cache: String,
     /// dpkg's status letters and version of the agent's package, for example `ii  0.1.0`. Empty when dpkg does not know it.
     pub package: String,
-    /// The newest TensorRT that is installed.
+    /// The newest installed TensorRT.
     pub tensorrt: Option<Version>,
     /// The directory of TensorRT's headers.
     pub tensorrt_headers: Option<String>,
@@ -70,14 +70,14 @@ pub(crate) struct Survey {
     pub free_home_kib: u64,
     /// Free space in /usr, in KiB.
     pub free_usr_kib: u64,
-    /// Free space in /var/lib, where the system's agent keeps models and samples, in KiB.
+    /// Free space in KiB in /var/lib, where the agent of the system package stores models and samples.
     pub free_state_kib: u64,
     /// SHA-256 of each existing file, by the requested path.
     pub hashes: BTreeMap<String, String>,
 }
 
 impl Survey {
-    /// Surveys the board. The files of `package` and its copy are the ones to hash.
+    /// Surveys the board, and hashes the files of `package` and its copy there.
     ///
     /// # Errors
     /// Returns [`SurveyError`].
@@ -107,7 +107,7 @@ impl Survey {
                 ("sha256", Some((hash, path))) => {
                     hashes.insert(path.to_owned(), hash.to_owned());
                 }
-                // A line for each version, as there may be several.
+                // One line per version, because there may be several.
                 ("tensorrt", _) => tensorrt = tensorrt.max(tensorrt_version(value)),
                 _ => {
                     values.insert(key, value.trim());
@@ -195,7 +195,7 @@ fn glibc_version(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Parses the version in a library's name or of a Debian package, for example `10.3.0` and `10.3.0.30-1+cuda12.5`.
+/// Parses the version in a library's file name or of a Debian package, for example `10.3.0` and `10.3.0.30-1+cuda12.5`.
 fn tensorrt_version(text: &str) -> Option<Version> {
     let upstream = text.split(['-', '+', '~']).next()?;
     let numbers: Vec<&str> = upstream.split('.').take(3).collect();

@@ -1,6 +1,6 @@
-//! TensorRT's headers of a board: fetches them, and checks them before the workstation's compiler reads them.
+//! Fetches TensorRT's headers from a board, and checks them before the workstation's compiler reads them.
 //!
-//! What is compiled goes back to the board, so a header must not bring a file of the workstation into it. TensorRT's headers are
+//! The compiled shim is sent back to the board, so a malicious header must not embed a file of the workstation in it. TensorRT's headers only contain
 //! declarations: they include each other and the standard library, and contain no assembler.
 
 use std::{
@@ -13,32 +13,30 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use flate2::read::GzDecoder;
 use regatta_ssh::{Board, LinkLost, Script};
 
-/// The maximum size of all headers, in bytes. Those of TensorRT 11.4 have about 1 MiB.
+/// The maximum total size of the headers in bytes. Those of TensorRT 11.4 are about 1 MiB.
 const MAX_SIZE: u64 = 16 << 20;
 
-/// Headers that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HeadersError {
-    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
-    /// The board did not send them.
-    #[error("the board does not send TensorRT's headers: {0}")]
+    /// The board did not send the headers.
+    #[error("the board did not send TensorRT's headers: {0}")]
     Refused(String),
-    /// A header is not one of TensorRT's.
+    /// A header contains something that TensorRT's headers do not contain.
     #[error("{name} of the board is not a header of TensorRT: {what}")]
     Foreign {
-        /// The file's name.
+        /// The header's file name.
         name: String,
-        /// What does not belong there.
+        /// The unexpected text.
         what: String,
     },
-    /// They cannot be unpacked here.
+    /// The headers cannot be unpacked here.
     #[error("TensorRT's headers cannot be unpacked")]
     Unpack(#[source] io::Error),
 }
 
-/// Copies the headers in a directory of the board into a directory of this machine.
+/// Copies the headers from a directory of the board into a local directory.
 ///
 /// # Errors
 /// Returns [`HeadersError`].
@@ -85,22 +83,22 @@ fn unpack(archive: &[u8], into: &Path) -> Result<(), HeadersError> {
     Ok(())
 }
 
-/// Checks that a header only declares.
+/// Checks that a header only contains declarations.
 ///
 /// # Errors
-/// Returns what does not belong into a header of TensorRT.
+/// Returns the first text that does not belong in a TensorRT header.
 fn check(text: &str) -> Result<(), String> {
     // A directive may continue on the next line.
     let text = text.replace("\r\n", "\n").replace("\\\n", " ");
     for line in text.lines() {
         let line = line.trim_start();
-        // The one name that TensorRT pastes together is that of a registration.
+        // TensorRT pastes tokens together for one name only, in its macro for registration.
         let pasted = line.replace("pluginRegistrar##name", "").contains("##");
-        // Other spellings of `#`, and of the end of a line that continues.
+        // Other spellings of `#`, and other ways to continue a line.
         let disguised = ["%:", "??=", "??/"]
             .iter()
             .any(|spelling| line.contains(spelling));
-        // A comment before a directive hides it from the next test.
+        // A comment in front of a directive would hide it from the next check.
         let hidden = line.split_once("*/").is_some_and(|(_, rest)| rest.contains('#'));
         let directive = line.strip_prefix('#').map(str::trim_start);
         let harmful = directive.is_some_and(|directive| !is_harmless(directive));
@@ -123,7 +121,7 @@ fn is_harmless(directive: &str) -> bool {
     }
 }
 
-/// Returns whether an include names a header of TensorRT, CUDA or the standard library by its plain name.
+/// Returns whether an include names a header of TensorRT, CUDA or the standard library without a path.
 fn is_plain_include(rest: &str) -> bool {
     let plain = |name: &str| {
         name.chars()
@@ -188,7 +186,7 @@ mod tests {
             header.set_entry_type(kind);
             header.set_size(text.len() as u64);
             header.set_mode(0o644);
-            // `set_path` refuses what a hostile board would send.
+            // `set_path` refuses paths that a hostile board could send.
             header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
             header.set_cksum();
             archive.append(&header, text.as_bytes()).unwrap();

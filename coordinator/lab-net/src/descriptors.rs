@@ -72,7 +72,7 @@ impl DescriptorBudget {
         budget
     }
 
-    /// Shares out a limit. No part gets more than its `largest` useful number, and the other parts get the unused rest of a share.
+    /// Divides a limit among the parts. No part gets more than its useful maximum (`largest`), and the other parts share the rest.
     fn of(limit: u64, largest: Self) -> Self {
         let mut parts = largest.shares().map(|(share, each, most)| Part {
             share,
@@ -118,7 +118,7 @@ impl DescriptorBudget {
         ]
     }
 
-    /// Returns the lowest limit that suffices for all parts.
+    /// Returns the lowest limit that is sufficient for all parts.
     fn limit(self) -> u64 {
         let needed = |(_, each, number): (u64, u64, usize)| number as u64 * each;
         RESERVE + self.shares().map(needed).into_iter().sum::<u64>()

@@ -7,9 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The maximum number of buckets. Beyond it full buckets are dropped, and the fullest ones if that is not enough.
+/// The maximum number of buckets. Beyond it, full buckets are dropped, and the fullest ones if that is not enough.
 const KEYS: usize = 4096;
-/// The number of fullest buckets that are dropped at once, so that each newcomer does not search all of them.
+/// The number of the fullest buckets to drop at once, so that not every newcomer causes a search of all buckets.
 const DROPPED: usize = KEYS / 8;
 
 /// A rate limit.
@@ -92,7 +92,7 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         change(&mut bucket.level)
     }
 
-    /// Drops buckets that limit nobody, or those that limit least. A flood of new keys thus leaves the empty buckets of others as they are.
+    /// Drops the buckets that limit nobody, or those that limit least. During a flood of new keys, the empty buckets of other keys are kept.
     fn drop_least_limited(&self, buckets: &mut HashMap<K, Bucket>, now: Instant) {
         let rate = self.rate;
         buckets.retain(|_, bucket| bucket.refilled(rate, now) < f64::from(rate.burst));
@@ -169,7 +169,7 @@ mod tests {
         assert!(buckets.buckets.lock().unwrap().len() <= KEYS);
     }
 
-    /// Somebody with many addresses would otherwise get rid of every limit, and of other people's as well.
+    /// Otherwise, a client with many addresses could remove every limit, including those of other clients.
     #[test]
     fn flood_of_new_keys_resets_no_empty_bucket() {
         let buckets = TokenBuckets::new(Rate {

@@ -1,5 +1,5 @@
-//! Tests of a fleet that reconnects at once to a coordinator that is short of processor time. The handshake limiter is the real one, over real
-//! connections; devices and the coordinator's work are modelled. What counts is the work in vain, and not how long it took.
+//! Tests that a fleet can reconnect at once to a coordinator that is short of processor time. The handshake limiter is the real one, over real
+//! connections; devices and the coordinator's work are modelled. The tests check how much work is wasted, not how long it takes.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -22,26 +22,25 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// The devices. They have one address, as behind a router.
+/// The number of devices. They share one address, as behind a router.
 const DEVICES: usize = 200;
-/// The messages of each side in a handshake, and the coordinator's processor time for the first one, as for a TLS handshake's. All handshakes
-/// take 12 s: three times as long as a device waits.
+/// The number of messages of each side in a handshake, and the coordinator's processor time for the first one, as in TLS. All handshakes together
+/// take 12 s, three times as long as a device waits.
 const MESSAGES: usize = 3;
 const WORK: Duration = Duration::from_millis(60);
-/// The connections without an identity: a fourth of them have a slot at a time. The others wait for longer than their devices do.
+/// The number of connections without an identity. A quarter of them have a slot at any time; the others wait longer than their devices do.
 const CONNECTIONS: usize = 100;
-/// How long a device waits for the end of its handshake, and its first and longest pause before the next attempt.
+/// The time that a device waits for the end of its handshake, and its first and its longest pause before the next attempt.
 const PATIENCE: Duration = Duration::from_secs(4);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// The time after which a test gives up.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What happened so far.
 #[derive(Debug, Default)]
 struct Counts {
     /// Handshakes that got a slot.
     begun: AtomicUsize,
-    /// Devices whose handshake ended well on their side.
+    /// Devices whose handshake succeeded on their side.
     connected: AtomicUsize,
 }
 
@@ -49,7 +48,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Accepts connections, and gives each its handshake. One thread does all the work, so that work for one delays all others.
+/// Accepts connections, and runs the handshake of each. One thread does all the work, so work for one connection delays all others.
 async fn serve(listener: TcpListener, counts: Arc<Counts>) {
     let limiter = Arc::new(HandshakeLimiter::new(CONNECTIONS));
     loop {
@@ -65,7 +64,7 @@ async fn serve(listener: TcpListener, counts: Arc<Counts>) {
             if let Some(Ok(())) = eviction.or(handshake).await
                 && slot.free()
             {
-                // The connection lasts as long as its device wants.
+                // The connection stays open until the device closes it.
                 let _ = stream.read_u8().await;
             }
         });
@@ -83,7 +82,7 @@ async fn answer(stream: &mut TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Connects until a handshake ends in time. Returns the connection.
+/// Connects until a handshake succeeds in time. Returns the connection.
 async fn connect(address: SocketAddr, counts: Arc<Counts>) -> TcpStream {
     let mut pause = PAUSES.0;
     loop {
@@ -134,7 +133,7 @@ fn fleet_reconnects_to_a_coordinator_without_much_work_in_vain() {
     }
     println!("{counts:?} after {:?}", begun.elapsed());
     assert_eq!(count(&counts.connected), DEVICES, "{counts:?}");
-    // Without a look for closed connections, and with the oldest always first, it is more than three for each device.
+    // A limiter that does not notice closed connections and always serves the oldest one needs more than three handshakes per device.
     let in_vain = count(&counts.begun) - DEVICES;
     assert!(in_vain <= 5 * DEVICES / 2, "{counts:?}");
 }

@@ -117,7 +117,7 @@ pub(super) fn recorded_failure(error: &SessionError) -> RecordedFailure {
     recorded(error.end_cause(), error, session_hint(error).as_deref())
 }
 
-/// Returns a failure as it is recorded: the error chain as a sentence, and the hint on separate lines.
+/// Formats a failure for the record: the error chain as one sentence, and the hint on separate lines.
 pub(super) fn recorded(
     cause: EndCause,
     error: &(dyn Error + 'static),

@@ -1,4 +1,4 @@
-//! The news of a session while it runs: its checks, its steps, and the mean power of every ten seconds. It prints nothing.
+//! The progress of a session while it runs: its checks, its steps, and the mean power of every ten seconds. This module prints nothing.
 
 use std::time::{Duration, Instant};
 

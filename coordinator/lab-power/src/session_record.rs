@@ -136,7 +136,7 @@ pub(crate) fn write_session_record(
     Ok(record)
 }
 
-/// Reads the record of the session in `directory`. `None` while the session runs, or when it ended without a record.
+/// Reads the record of the session in `directory`. Returns `None` while the session runs, or when it ended without a record.
 ///
 /// # Errors
 /// [`SessionRecordError`], with the file and the position in it.

@@ -1,4 +1,4 @@
-//! Watches the machines of a session while it runs: steps of their clocks, the NTP server's answers, and free disk.
+//! Watches the machines of a session while it runs: clock steps, the NTP server's responses, and free disk space.
 //!
 //! Every observation is reported at once and recorded. Only a step of the director's or the device's clock ends the session, because the official
 //! programs and the checker refuse it in the end.
@@ -141,7 +141,7 @@ impl WatchedMachine {
             .map_or_else(Vec::new, |program| program.new_lines())
     }
 
-    /// Reports once that the program has ended. The session continues.
+    /// Reports once if the watching program has ended. The session continues.
     fn expect_running(&mut self) -> Option<String> {
         let end = self.program.as_mut()?.end()?;
         self.program = None;

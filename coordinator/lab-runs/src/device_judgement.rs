@@ -29,7 +29,7 @@ pub fn judge_device(store: &Store, run: RunId, limit: u32) -> Result<()> {
     change_health(store, &row.device, change)
 }
 
-/// Counts the runs that their devices could not seal because of a failure of the device.
+/// Counts the runs that could not be sealed because of a failure of the device.
 ///
 /// # Errors
 /// Returns an error when the store fails.

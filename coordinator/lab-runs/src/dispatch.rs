@@ -139,7 +139,7 @@ struct Dispatcher {
     complained: BTreeSet<RunId>,
     /// The time of runs with a limit.
     limits: RunLimits,
-    /// The repetitions of requests to examine devices, by request and the device's number of hellos.
+    /// The repetitions of examination requests, by request and the device's number of hellos.
     examinations: RetrySchedule<(RunId, u64)>,
 }
 
@@ -217,8 +217,8 @@ impl Dispatcher {
         self.request_examinations()
     }
 
-    /// Sends requests to examine devices, again after each new connection and ever more rarely while there is no answer: a command may be
-    /// lost here, in the broker, and on the way. Sends `Forget` for each refusal.
+    /// Sends examination requests. Repeats each after every new connection, and otherwise less and less often until there is an answer, because a
+    /// command may be lost here, in the broker, or on the way. Sends `Forget` for each refusal.
     fn request_examinations(&mut self) -> anyhow::Result<()> {
         let open = self.store.examinations().unanswered()?;
         self.examinations

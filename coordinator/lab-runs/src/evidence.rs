@@ -42,7 +42,7 @@ pub(super) struct Proven {
     on_disk: BTreeMap<StreamName, (u64, String)>,
 }
 
-/// The reason why a file on disk is not proven.
+/// The reason why the evidence does not prove a file on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UnprovenFile {
     #[error("there is no signed evidence of it")]
@@ -53,7 +53,7 @@ pub(super) enum UnprovenFile {
     Different,
 }
 
-/// The reason why evidence is not that of a run.
+/// The reason why evidence does not belong to a run.
 #[derive(Debug, thiserror::Error)]
 enum ForeignEvidence {
     #[error("{EVIDENCE}")]
@@ -74,7 +74,7 @@ impl Proven {
             .filter(|_| self.signature_valid == Some(true))
     }
 
-    /// Checks that a file on disk is the one in the signed evidence.
+    /// Checks a file on disk against the signed evidence.
     pub(super) fn file(&self, name: &str) -> Result<(), UnprovenFile> {
         let evidence = self.signed().ok_or(UnprovenFile::NoEvidence)?;
         let listed = evidence.file(name).ok_or(UnprovenFile::Unlisted)?;

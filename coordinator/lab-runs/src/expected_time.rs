@@ -1,5 +1,4 @@
-//! The time of a run, by its settings: the least, and the likely one at the rate that its settings expect. The device's real speed is unknown
-//! before the run.
+//! The minimum and the likely duration of a run, computed from its settings. The device's real speed is unknown before the run.
 
 use regatta_loadgen_conf::{Conf, ConfKind, TestSettings};
 use regatta_types::{Mode, Scenario, documents::RunSpec};
@@ -13,8 +12,8 @@ pub fn least_seconds(spec: &RunSpec) -> Option<u64> {
     Some(settings(spec)?.min_duration_ms.div_ceil(1_000))
 }
 
-/// Returns the seconds that LoadGen measures at the rate or latency that the run's conf files expect: for its shortest duration, its least number
-/// of queries, or all samples of an accuracy run. `None` when they expect none, and for engine builds.
+/// Returns the time in seconds that LoadGen measures at the rate or latency in the run's conf files: for the minimum duration, the minimum number of
+/// queries, or all samples of an accuracy run. Returns `None` when the conf files contain neither, and for engine builds.
 pub fn likely_seconds(spec: &RunSpec) -> Option<f64> {
     let settings = settings(spec)?;
     let samples_per_query = match spec.scenario {
@@ -39,7 +38,7 @@ pub fn likely_seconds(spec: &RunSpec) -> Option<f64> {
     Some((queries * seconds_per_query).max(least)).filter(|seconds| is_expected && seconds.is_finite())
 }
 
-/// Returns whether a conf file names a rate or latency. LoadGen's own defaults expect nothing.
+/// Returns whether a conf file sets a rate or latency. LoadGen's defaults do not count.
 fn has_expected_rate(spec: &RunSpec) -> bool {
     let key = match spec.scenario {
         Scenario::SingleStream | Scenario::MultiStream => "target_latency",

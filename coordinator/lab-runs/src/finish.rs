@@ -1,5 +1,5 @@
 //! Finishes runs: compares files with the evidence, and judges accuracy and audits. `record_writer` writes `record.json` and the store. The
-//! store says which runs are due, so a killed coordinator repeats the work. Large runs have a thread of their own.
+//! store says which runs are due, so a killed coordinator repeats the work. Large runs are judged on a separate thread.
 
 use std::{
     collections::BTreeMap,
@@ -42,7 +42,7 @@ const MAX_CONTRADICTIONS: u32 = 3;
 /// The longest time for which a judged run waits for others.
 const BATCH_TIME: Duration = Duration::from_millis(250);
 
-/// Starts the finishers of small and of large runs. They end when the notifier is closed.
+/// Starts the threads that finish small and large runs. They end when the notifier is closed.
 ///
 /// # Errors
 /// Returns an error when the store cannot be opened or a thread cannot start.
@@ -100,7 +100,6 @@ fn unjudged_record(run: &RunRow, device: Option<DeviceRow>) -> Record {
 }
 
 struct Finisher {
-    /// The runs that it takes.
     lane: JudgingLane,
     workspace: Workspace,
     store: Store,

@@ -16,7 +16,7 @@ const MAX_WAIT_S: u64 = 7 * 86_400;
 /// The temperatures that a gate may have, in degrees Celsius.
 const TEMPERATURES: std::ops::RangeInclusive<f64> = 1.0..=125.0;
 
-/// The gate of a run in a plan, or of flags, which may be incomplete.
+/// The gate of a run as a plan or flags state it. It may be incomplete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GateInput {

@@ -1,22 +1,21 @@
-//! The two threads that judge runs, and the runs of each. Every file is read again from disk, so that a run of many gigabytes takes minutes, and
-//! a small one milliseconds.
+//! The two threads that judge runs, and the division of runs between them. Judging reads every file from disk again, which takes minutes for many
+//! gigabytes and milliseconds for a small run.
 
 use regatta_lab_store::{self as store, RunRow, Store};
 
-/// The bytes from which on a run is large. So many are hashed in a fraction of a second.
+/// The minimum size of a large run in bytes. Smaller runs are hashed in a fraction of a second.
 const LARGE_RUN: u64 = 64 << 20;
 
-/// A thread that judges runs, one after the other.
+/// A thread that judges one run after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JudgingLane {
-    /// The one for small runs.
+    /// Judges small runs.
     Small,
-    /// The one for large runs.
+    /// Judges large runs.
     Large,
 }
 
 impl JudgingLane {
-    /// Returns the thread's name.
     pub(super) const fn thread_name(self) -> &'static str {
         match self {
             Self::Small => "finish",
@@ -24,7 +23,7 @@ impl JudgingLane {
         }
     }
 
-    /// Returns the runs of this thread that are ready to be recorded, oldest first.
+    /// Returns the runs that this thread should record now, oldest first.
     ///
     /// # Errors
     /// Returns an error when the store fails.

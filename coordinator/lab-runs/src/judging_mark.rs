@@ -1,5 +1,5 @@
-//! Notes on disk which runs are being judged. A run whose judging ended the process twice is not judged a third time, because every start
-//! would end in the same way. The notes have no part in judging, and work for every parser.
+//! Notes on disk which runs are being judged. If judging a run has ended the process twice, the run is not judged a third time, because every later
+//! start would end in the same way. The notes do not depend on the parsers, and cover a crash in any of them.
 
 use std::{
     fs,
@@ -15,17 +15,17 @@ const MAX_ENDS: u32 = 2;
 /// The maximum size of the note in bytes.
 const MAX_NOTE: u64 = 256;
 
-/// The notes of the threads that judge.
+/// The notes of the judging threads.
 #[derive(Debug, Clone)]
 pub struct JudgingMarks {
-    /// The note about small runs.
+    /// The note of the thread for small runs.
     pub(super) small: JudgingMark,
-    /// The note about large runs.
+    /// The note of the thread for large runs.
     pub(super) large: JudgingMark,
 }
 
 impl JudgingMarks {
-    /// Creates the marks at a path and beside it. Nothing is written yet.
+    /// Creates the marks at `path` and beside it. Writes nothing yet.
     pub fn new(path: &Path) -> Self {
         let turns = Arc::default();
         Self {
@@ -34,18 +34,18 @@ impl JudgingMarks {
         }
     }
 
-    /// Notes that all judging has ended, or that the process ends for another reason.
+    /// Removes the notes, because all judging has ended or the process ends for another reason.
     pub fn end(&self) {
         self.small.end();
         self.large.end();
     }
 }
 
-/// The note of the run that a thread judges. It judges one run at a time.
+/// The note of a judging thread, which judges one run at a time.
 #[derive(Debug, Clone)]
 pub(super) struct JudgingMark {
     path: PathBuf,
-    /// Shared by the threads. Whoever judges a run that may have ended the process has it alone.
+    /// Shared by the threads. A thread locks it exclusively to judge a run that may have ended the process.
     turns: Arc<RwLock<()>>,
 }
 
@@ -54,9 +54,11 @@ impl JudgingMark {
         Self { path, turns }
     }
 
-    /// Judges a run by `work` with a note about it. Returns `None` without work when its judging has ended the process too often.
+    /// Calls `work` to judge a run, with a note about it on disk. Returns `None` without calling it if judging the run has ended the process too
+    /// often.
     ///
-    /// A run that was being judged when the process ended is judged alone. Otherwise a run that has no part in it would be noted twice, too.
+    /// A run that was being judged when the process ended is judged alone. Otherwise, a harmless run that is judged at the same time would be noted
+    /// twice, too.
     pub(super) fn judge<T>(&self, run: RunId, work: impl FnOnce() -> T) -> Option<T> {
         let (_alone, _beside) = match self.ends_of(run) {
             0 => (
@@ -76,7 +78,7 @@ impl JudgingMark {
         Some(result)
     }
 
-    /// Notes that judging of a run begins. Returns `false` when it has ended the process too often.
+    /// Notes that judging a run begins. Returns `false` if it has ended the process too often.
     fn begin(&self, run: RunId) -> bool {
         let ends = self.ends_of(run);
         if ends >= MAX_ENDS {
@@ -95,7 +97,7 @@ impl JudgingMark {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Returns how often the judging of a run has begun without an end.
+    /// Returns the number of times that judging the run has begun without ending.
     fn ends_of(&self, run: RunId) -> u32 {
         match self.read() {
             Some((noted, begun)) if noted == run => begun,
@@ -139,7 +141,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("judging");
         let [innocent, cause] = [RunId::now(), RunId::now()];
-        // The process ended while both were judged.
+        // The process ended while both runs were judged.
         let before = JudgingMarks::new(&path);
         assert!(before.small.begin(innocent) && before.large.begin(cause));
 

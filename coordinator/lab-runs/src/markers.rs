@@ -1,5 +1,5 @@
-//! The markers of a run: the reasons why its figure is not an MLPerf result. They come from the run's spec, its conf files and its
-//! signed evidence. [`prescribed_settings`](super::prescribed_settings) decides what the conf files may change.
+//! The markers of a run: the reasons why its figure is not an MLPerf result. They are derived from the run's spec, its conf files and its signed
+//! evidence. [`prescribed_settings`](super::prescribed_settings) decides what the conf files may change.
 //!
 //! Whether a staged tree meets the rules is the checker's decision.
 

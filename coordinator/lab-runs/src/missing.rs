@@ -1,5 +1,5 @@
-//! The differences between what has arrived of an ended run and its signed evidence. The evidence is the truth: listed files that are
-//! not here are requested, files that differ are requested again, and unlisted files are dropped.
+//! The differences between the files of an ended run that have arrived and its signed evidence. The evidence is authoritative: listed files that are
+//! missing are requested, files that differ are requested again, and unlisted files are dropped.
 
 use regatta_types::{
     RunId, StreamName,

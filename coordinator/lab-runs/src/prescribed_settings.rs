@@ -9,7 +9,7 @@ use std::fmt::Display;
 use regatta_loadgen_conf::TestSettings;
 use regatta_types::{Mode, Scenario, documents::RunSpec};
 
-/// Returns a sentence for each setting with which the run is not a result of its round. `required` are the settings of `mlperf.conf`
+/// Returns a sentence for each setting that prevents the run from being a result of its round. `required` are the settings of `mlperf.conf`
 /// alone, `used` those with `user.conf`. An audit's own settings are not part of either.
 pub(super) fn departures(spec: &RunSpec, required: &TestSettings, used: &TestSettings) -> Vec<String> {
     let mut departures = Departures {

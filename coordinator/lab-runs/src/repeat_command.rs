@@ -7,7 +7,7 @@ use regatta_types::documents::{Delivery, PowerSetting, RunLength, RunTask, celsi
 use super::early_accuracy::usual_delivery;
 use regatta_lab_store::{RunDraft, RunRow};
 
-/// The name of the system file for boards without a separate one.
+/// The name of the system file for boards that do not have one.
 const GENERIC: &str = "generic";
 
 /// Returns the command. `Err` has the reason why no command line requests such a run.

@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The usual first pause.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
@@ -30,7 +29,7 @@ impl<K> Default for RetrySchedule<K> {
 }
 
 impl<K> RetrySchedule<K> {
-    /// Creates a schedule without failures.
+    /// Creates an empty schedule.
     pub(super) const fn with_first_pause(first_pause: Duration) -> Self {
         Self {
             first_pause,

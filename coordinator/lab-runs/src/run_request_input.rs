@@ -31,7 +31,7 @@ pub enum RunRequestError {
     /// The engine does not accept a setting.
     #[error("{error}")]
     EngineSetting {
-        /// The engine. `None` when the request names none.
+        /// `None` when the request does not name an engine.
         engine: Option<EngineKind>,
         /// The rejected setting.
         error: EngineSettingError,
@@ -51,7 +51,7 @@ impl RunRequestError {
     }
 }
 
-/// Returns the hint that leads to the settings of an engine, or of all engines.
+/// Returns a hint about the settings of an engine, or of all engines.
 pub(crate) fn all_settings(engine: Option<EngineKind>) -> String {
     match engine {
         Some(engine) => format!("`regatta settings list --engine {engine}` shows them all"),
@@ -76,7 +76,7 @@ pub struct RunRequestInput {
     /// The round. The default is the newest.
     #[serde(default)]
     pub round: Option<String>,
-    /// The engine. The default is the device's.
+    /// The engine. By default, the device's default engine.
     #[serde(default, deserialize_with = "text_values::optional")]
     pub engine: Option<EngineKind>,
     /// `native`, `official` or `official:REVISION`.
@@ -111,8 +111,8 @@ pub struct RunRequestInput {
     /// Assets that the run needs besides its benchmark's files.
     #[serde(default, deserialize_with = "text_values::list")]
     pub asset: Vec<String>,
-    /// The work of the device. `engine-build` builds the engines that are missing for its runs, `asset-fetch` downloads their files, and
-    /// `tune` searches for engine settings for as long as `duration` says.
+    /// The task of the run. `engine-build` builds the missing engines of its runs, `asset-fetch` downloads their files, and `tune` searches for
+    /// engine settings for the time in `duration`.
     #[serde(default)]
     pub task: RunTask,
 }
@@ -168,7 +168,7 @@ impl RunRequestInput {
         Ok(modes.iter().flat_map(of_mode).collect())
     }
 
-    /// Returns the engine. Settings of a request without an engine are checked when its device is known.
+    /// Returns the engine. If the request does not name one, its settings are checked once the device is known.
     fn engine(&self) -> Result<RequestedEngine, RunRequestError> {
         let (kind, settings) = (self.engine, self.set.clone());
         kind.map_or(Ok(()), |kind| settings.check_engine(kind))

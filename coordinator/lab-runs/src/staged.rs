@@ -48,8 +48,7 @@ pub fn keep(workspace: &Workspace, store: &Store, runs: &BTreeSet<RunId>, tree: 
     Ok(())
 }
 
-/// Returns whether a run may be in a submission of a round: it is done and recorded. A search for the highest rate is not a
-/// result.
+/// Returns whether a run may be part of a submission of a round: it is done and recorded, and is not a search for the highest rate.
 pub fn is_offered(row: &RunRow, round: &str) -> bool {
     row.recorded.is_some()
         && row.state.phase == RunPhase::Done

@@ -183,7 +183,7 @@ impl RunTelemetry {
         }
     }
 
-    /// Returns a column's lowest, mean and highest value while LoadGen measured, or in the complete run when it never did.
+    /// Returns a column's lowest, mean and highest value while LoadGen measured, or over the complete run if it did not measure.
     pub fn summary(&self, column: &TelemetryColumn) -> Option<[f64; 3]> {
         let is_measured = |seconds: f64| match self.window {
             Some([from, to]) => (from..=to).contains(&seconds),

@@ -1,5 +1,5 @@
-//! Deserialises the values of plans that are text in the document and have a separate type here, such as `duration = "3s"`. A list needs no
-//! brackets for one value: `scenario = "Offline"` is `scenario = ["Offline"]`. Errors are those of the type, at the place of the value.
+//! Deserialises the values of plans that are text in the document and have a separate type here, such as `duration = "3s"`. A list of one value may
+//! be written without brackets: `scenario = "Offline"` is `scenario = ["Offline"]`. Errors have the type's message and the value's position.
 
 use std::{fmt, fmt::Display, marker::PhantomData, str::FromStr};
 

@@ -15,7 +15,6 @@ pub struct AssetRow {
     pub added: String,
 }
 
-/// The added assets.
 #[derive(Debug)]
 pub struct Assets<'a> {
     pub(super) store: &'a Store,

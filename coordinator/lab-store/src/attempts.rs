@@ -97,7 +97,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
     })
 }
 
-/// The attempts at the cells of campaigns.
+/// The attempts to run the cells of campaigns.
 #[derive(Debug)]
 pub struct Attempts<'a> {
     pub(super) store: &'a Store,
@@ -336,7 +336,7 @@ impl Attempts<'_> {
         })
     }
 
-    /// Does [`Self::end_run`] in the caller's transaction.
+    /// Does the same as [`Self::end_run`], in the caller's transaction.
     fn end_run_in_transaction(
         &self,
         attempt: &AttemptRow,

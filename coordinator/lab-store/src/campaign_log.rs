@@ -61,7 +61,7 @@ impl CampaignChange {
     }
 }
 
-/// The users' requests to campaigns.
+/// The requests that users made to campaigns.
 #[derive(Debug)]
 pub struct CampaignLog<'a> {
     pub(super) store: &'a Store,

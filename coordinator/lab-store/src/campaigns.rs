@@ -60,7 +60,7 @@ fn campaign(row: &Row<'_>) -> rusqlite::Result<CampaignRow> {
     })
 }
 
-/// The campaigns: their plans, states and ends.
+/// The campaigns with their plans, states and ends.
 #[derive(Debug)]
 pub struct Campaigns<'a> {
     pub(super) store: &'a Store,

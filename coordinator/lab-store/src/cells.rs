@@ -111,7 +111,7 @@ fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
     })
 }
 
-/// The cells of campaigns, and the combinations that they repeat.
+/// The cells of campaigns, and the combinations of settings that they repeat.
 #[derive(Debug)]
 pub struct Cells<'a> {
     pub(super) store: &'a Store,

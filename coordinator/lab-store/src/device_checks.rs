@@ -22,7 +22,6 @@ pub struct DeviceCheck {
     pub by: String,
 }
 
-/// The results of devices' checks.
 #[derive(Debug)]
 pub struct DeviceChecks<'a> {
     pub(super) store: &'a Store,

@@ -149,7 +149,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     })
 }
 
-/// The devices, as they describe themselves.
+/// The devices and their descriptions of themselves.
 #[derive(Debug)]
 pub struct Devices<'a> {
     pub(super) store: &'a Store,
@@ -184,7 +184,7 @@ impl Devices<'_> {
         Ok(())
     }
 
-    /// Marks a device as offline, after its last will. The broker sends that, so it is not a sign of life.
+    /// Marks a device as offline after its last will. The broker sends the last will, so it is not a sign of life.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -305,7 +305,7 @@ impl Devices<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the public key of a device, see [`Devices::public_keys`].
+    /// Returns the public key of a device; see [`Devices::public_keys`].
     ///
     /// # Errors
     /// Returns an error when the store fails.

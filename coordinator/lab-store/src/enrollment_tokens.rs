@@ -1,11 +1,10 @@
-//! The tokens with which devices enroll. A token counts for one device, which becomes a member with it.
+//! The tokens with which devices enroll. A token is valid for one device, which becomes a member when it uses the token.
 
 use regatta_types::DeviceId;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{Entry, Renaming, Result, Store, members::MemberRow, now};
 
-/// The tokens with which devices enroll.
 #[derive(Debug)]
 pub struct EnrollmentTokens<'a> {
     pub(super) store: &'a Store,
@@ -35,7 +34,7 @@ impl EnrollmentTokens<'_> {
             .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
     }
 
-    /// Returns the names and ends of the valid tokens that no device has used, by name.
+    /// Returns the names and expiry times of the valid tokens that no device has used, ordered by name.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -47,7 +46,7 @@ impl EnrollmentTokens<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the rights that a token would grant a device now. The call only reads, because anyone may make it.
+    /// Returns the rights that a token would grant to a device now. The call is read-only, because anyone can make it.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -82,7 +81,7 @@ impl EnrollmentTokens<'_> {
             }
             _ => {}
         }
-        // A token for a device that returns has the name of that device.
+        // A token for a returning device has the name of that device.
         let is_taken = self.store.connection.query_row(
             "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?2)",
             [name.as_str(), device.as_str()],

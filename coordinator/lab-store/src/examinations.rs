@@ -1,5 +1,5 @@
-//! Requests that a device examine itself, and the answers. One process makes a request, and another sends it until there is an answer, which
-//! it stores. Each new request deletes the requests older than a day.
+//! Requests to devices to examine themselves, and the answers. One process makes a request, and another one sends it until there is an answer,
+//! which it stores. Each new request deletes the requests older than a day.
 
 use regatta_text::escape_lines;
 use regatta_types::{DeviceId, RunId};
@@ -13,14 +13,12 @@ const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(2
 /// The maximum length of each text of an answer, in characters.
 const MAX: usize = 100_000;
 
-/// A request that its device has not answered.
+/// A request without a answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenExamination {
-    /// The request's id.
     pub id: RunId,
-    /// The device.
     pub device: DeviceId,
-    /// The number of hellos of the device, which grows with each of its connections.
+    /// The device's number of hellos, which grows with every connection.
     pub hellos: u64,
 }
 
@@ -38,7 +36,7 @@ pub enum Examination {
     Refused(String),
 }
 
-/// The requests that devices examine themselves, and the answers.
+/// The examination requests and their answers.
 #[derive(Debug)]
 pub struct Examinations<'a> {
     pub(super) store: &'a Store,
@@ -65,7 +63,7 @@ impl Examinations<'_> {
         Ok(id)
     }
 
-    /// Returns the requests without an answer. The device is online and not in a timed window.
+    /// Returns the requests without a answer whose device is online and not in a timed window.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -84,7 +82,7 @@ impl Examinations<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the refused requests for which `Forget` was not sent to the device since its last refusal.
+    /// Returns the refused requests whose device was not sent `Forget` since the last refusal.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -98,7 +96,7 @@ impl Examinations<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Marks that `Forget` was sent for a request that the device refused. A device that did not receive it refuses again.
+    /// Records that `Forget` was sent for a request that the device refused. A device that did not receive it refuses again.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -110,7 +108,7 @@ impl Examinations<'_> {
         Ok(())
     }
 
-    /// Stores the first answer. Returns `false` when the device has no such request.
+    /// Stores the first answer. Returns `false` when there is no such request to the device.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -19,7 +19,7 @@ pub struct HeardSession {
     pub newest: u32,
 }
 
-/// The sessions of agents that inventories came from.
+/// The agent sessions from which inventories have arrived.
 #[derive(Debug)]
 pub struct HeardSessions<'a> {
     pub(super) store: &'a Store,

@@ -47,7 +47,6 @@ impl fmt::Display for DeviceLabel {
     }
 }
 
-/// The labels of devices.
 #[derive(Debug)]
 pub struct DeviceLabels<'a> {
     pub(super) store: &'a Store,

@@ -1,6 +1,5 @@
 //! Devices that a power session measures. Between its two runs the device seems idle, and must stay so: another run would heat it, or be
-//! measured. So the lease of a meter also leases the device, and everything that gives a device work checks here in the same
-//! transaction.
+//! measured. So the lease of a meter also leases the device, and all code that assigns work to a device checks the lease in the same transaction.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +34,7 @@ impl Meters<'_> {
         Ok(leased.into_iter().find(|leased| leased.device == *device))
     }
 
-    /// Returns the devices with a power session, for selections.
+    /// Returns the devices with a power session, for selecting runs.
     pub(super) fn measured_devices(&self) -> Result<BTreeSet<DeviceId>> {
         let leased = self.leased_devices()?;
         Ok(leased.into_iter().map(|leased| leased.device).collect())

@@ -124,7 +124,7 @@ const ROLLBACK: &str = "ROLLBACK";
 /// The interval between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection to the store. Each aggregate has a type of its own, such as [`Runs`], which it hands out.
+/// A connection to the store. It provides one type per aggregate, for example [`Runs`].
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
@@ -217,7 +217,7 @@ impl Store {
         }
     }
 
-    /// Undoes an open transaction or a part of it. SQLite has already undone everything after an error such as a full disk.
+    /// Rolls back an open transaction or a part of it. After some errors, such as a full disk, SQLite has already rolled back everything.
     fn undo(&self, rollback: &str) {
         if !self.connection.is_autocommit() {
             // The caller returns the first error.

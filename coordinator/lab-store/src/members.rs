@@ -1,4 +1,4 @@
-//! Members of the fleet: the devices that may take part, and their certificates. `devices` has their descriptions from hellos.
+//! Members of the fleet: the admitted devices and their certificates. `devices` contains their descriptions from hellos.
 
 use regatta_types::{DeviceId, documents::end_reason};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -74,7 +74,7 @@ fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
     })
 }
 
-/// The devices that may take part, and their certificates.
+/// The admitted devices and their certificates.
 #[derive(Debug)]
 pub struct Members<'a> {
     pub(super) store: &'a Store,

@@ -70,7 +70,7 @@ impl Lease {
         self.holder.pid
     }
 
-    /// Returns whether a campaign's session took it: the coordinator makes these in separate threads.
+    /// Returns whether a campaign's session took the lease. The coordinator runs these sessions on separate threads.
     pub const fn is_of_campaign(&self) -> bool {
         self.holder.thread != self.holder.pid
     }

@@ -17,7 +17,7 @@ fn command_series(device: &DeviceId) -> String {
     format!("commands/{device}")
 }
 
-/// The series of numbers that grow over restarts.
+/// Series of numbers that keep growing across restarts.
 #[derive(Debug)]
 pub struct Numbers<'a> {
     pub(super) store: &'a Store,

@@ -112,7 +112,6 @@ fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
     })
 }
 
-/// The power sessions.
 #[derive(Debug)]
 pub struct PowerSessions<'a> {
     pub(super) store: &'a Store,

@@ -1,4 +1,4 @@
-//! Removed runs, which their devices must forget too.
+//! Removed runs, which their devices must delete too.
 
 use std::collections::BTreeSet;
 
@@ -6,23 +6,23 @@ use regatta_types::{DeviceId, RunId};
 
 use super::{Result, Store, values};
 
-/// A removed run that its device may still hold.
+/// A removed run that may still be on its device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedRun {
     pub run: RunId,
     pub device: DeviceId,
-    /// Whether every file was here with a valid signature. Otherwise the coordinator knew of no file, and a device that has some keeps them.
+    /// Whether every file was here with a valid signature. Otherwise, the coordinator has not seen the files, and a device that has some keeps them.
     pub is_released: bool,
 }
 
-/// The removed runs that devices may still hold.
+/// Removed runs that may still be on their devices.
 #[derive(Debug)]
 pub struct RemovedRuns<'a> {
     pub(super) store: &'a Store,
 }
 
 impl RemovedRuns<'_> {
-    /// Returns removed runs whose device has not been sent `Forget`. The device is online and not in a timed window.
+    /// Returns the removed runs whose device has not been sent `Forget`. Only includes devices that are online and not in a timed window.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -42,7 +42,7 @@ impl RemovedRuns<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Stores that a device was sent `Forget` for a removed run.
+    /// Records that a device was sent `Forget` for a removed run.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -54,9 +54,9 @@ impl RemovedRuns<'_> {
         Ok(())
     }
 
-    /// Compares a device's removed runs with the runs that it holds. A run that it still has is forgotten again. One that it does
-    /// not have is no longer remembered if the inventory `is_settled`; otherwise another agent with the same identity may have
-    /// it. Returns the removed runs that the device still holds.
+    /// Compares the removed runs of a device with its inventory. A run that is still there is sent `Forget` again. A run that is missing is dropped
+    /// from the store if the inventory `is_settled`; otherwise, another agent with the same identity may have it. Returns the removed runs that are
+    /// still on the device.
     ///
     /// # Errors
     /// Returns an error when the store fails.

@@ -76,7 +76,6 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<RolloutAttempt> {
     })
 }
 
-/// The upgrades of the fleet.
 #[derive(Debug)]
 pub struct Rollouts<'a> {
     pub(super) store: &'a Store,
@@ -198,7 +197,7 @@ impl Rollouts<'_> {
         Ok(())
     }
 
-    /// Stores the outcome of an upgrade. `None` while it runs.
+    /// Stores the outcome of an upgrade. `None` means that it is still running.
     ///
     /// # Errors
     /// Returns an error when the store fails.

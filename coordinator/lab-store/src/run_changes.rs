@@ -241,7 +241,7 @@ impl Runs<'_> {
         Ok(changed > 0)
     }
 
-    /// Does the same as `record` for a run that must not change meanwhile.
+    /// Does the same as `record`, for a run that must not change meanwhile.
     ///
     /// # Errors
     /// Returns [`StoreError::RunChanged`] when the run has changed, and an error when the store fails.

@@ -1,4 +1,4 @@
-//! Ends of runs by a user: removed runs, and runs whose missing files are given up.
+//! Runs that a user ends: removed runs, and runs that are recorded without their missing files.
 
 use regatta_types::{DeviceId, RunId};
 use rusqlite::params;

@@ -63,10 +63,10 @@ pub struct RunRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestedEngine {
-    /// The engine. `None` is each device's default.
+    /// `None` selects the default engine of each device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<EngineKind>,
-    /// The user's settings.
+    /// The settings that the user named.
     #[serde(default)]
     pub settings: EngineSettings,
 }

@@ -81,7 +81,6 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// The runs.
 #[derive(Debug)]
 pub struct Runs<'a> {
     pub(super) store: &'a Store,

@@ -1,4 +1,4 @@
-//! Which submission trees hold a run, because such a run is not removed unnoticed.
+//! The runs in submission trees. Removing such a run needs a confirmation.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, values};
 
-/// The runs that submission trees hold.
+/// The runs in submission trees.
 #[derive(Debug)]
 pub struct StagedRuns<'a> {
     pub(super) store: &'a Store,
 }
 
 impl StagedRuns<'_> {
-    /// Stores that a submission tree holds a run, unless the store does not know the run.
+    /// Stores that a submission tree contains a run. Does nothing for a run that is not in the store.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -26,8 +26,8 @@ impl StagedRuns<'_> {
         Ok(())
     }
 
-    /// Returns the submission trees that were made with runs of the store, the newest first: directory, time and number of runs. Some may
-    /// have been deleted since.
+    /// Returns the submission trees that contain runs of the store, newest first, with directory, time and number of runs. Some may have been deleted
+    /// since.
     ///
     /// # Errors
     /// Returns an error when the store fails.
@@ -59,7 +59,7 @@ impl StagedRuns<'_> {
             .optional()?)
     }
 
-    /// Returns the submission trees that were made with a run. Some may have been deleted since.
+    /// Returns the submission trees that contain a run. Some may have been deleted since.
     ///
     /// # Errors
     /// Returns an error when the store fails.

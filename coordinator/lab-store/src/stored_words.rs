@@ -82,7 +82,7 @@ words! {
     Placement, "placement" {
         /// Any of the selected devices.
         Any = "any",
-        /// Each of them has a separate cell.
+        /// Each of them is a separate cell.
         Each = "each",
         /// One of them, and the same for all repetitions.
         Same = "same",

@@ -47,7 +47,7 @@ fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
     })
 }
 
-/// The streams of runs: how much of each file is on disk.
+/// The streams of runs, and how much of each file is on disk.
 #[derive(Debug)]
 pub struct Streams<'a> {
     pub(super) store: &'a Store,

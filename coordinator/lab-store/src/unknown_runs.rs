@@ -7,7 +7,7 @@ use rusqlite::params;
 
 use super::{Result, Store, values};
 
-/// The runs that devices hold and the store does not have.
+/// Runs that are on devices, but not in the store.
 #[derive(Debug)]
 pub struct UnknownRuns<'a> {
     pub(super) store: &'a Store,

@@ -162,7 +162,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
 /// A file to add, and its path below the scratch directory.
 type Source = (PathBuf, String);
 
-/// Returns the paths of a benchmark's model, samples and map below the scratch directory, for a benchmark in one form.
+/// Returns the paths of a benchmark's model, samples and map in the scratch directory, for samples in the benchmark's form.
 pub(super) fn places(formed: &Benchmark) -> Vec<String> {
     let (model, dataset) = (&formed.model, &formed.dataset);
     let mut places = model.files();
@@ -258,10 +258,10 @@ fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result
     paths.iter().map(place).collect()
 }
 
-/// Copies files into the store, and returns the assets that were added or replaced.
+/// Copies files into the store. Returns the assets that were added or replaced.
 ///
 /// # Errors
-/// Returns an error when the workspace serves no assets, or a file cannot be copied. Nothing is an asset then that was none before.
+/// Returns an error when the workspace does not serve assets, or a file cannot be copied. In that case no assets are added.
 pub(super) fn add(
     sources: &[Source],
     workspace: &Workspace,

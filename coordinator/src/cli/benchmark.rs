@@ -40,7 +40,7 @@ pub(super) enum Command {
         /// The benchmark
         name: String,
     },
-    /// Get and make all files that runs of benchmarks need, as far as they are free, and add them to the assets
+    /// Get and make all files that runs of benchmarks need, as far as they are freely available, and add them to the assets
     Prepare(prepare::PrepareArgs),
 }
 
@@ -55,7 +55,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let all_rounds = rounds.all().map_err(Failure::usage)?;
     let describe = |benchmark| Description::new(benchmark, &all_rounds, context, workspace.as_ref());
     match command {
-        // It does not need the rounds of all benchmarks.
+        // This does not need the rounds of all benchmarks.
         Command::Prepare(_) => {}
         Command::List => {
             let found: Vec<_> = benchmarks.all().into_iter().map(describe).collect();

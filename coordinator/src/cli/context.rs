@@ -26,7 +26,6 @@ use regatta_lab_store::{
     workspace::{CONFIG_FILE, Workspace, WorkspaceError},
 };
 
-/// The current directory.
 const CURRENT: &str = ".";
 
 /// The variable that names the workspace.
@@ -45,7 +44,8 @@ pub(crate) enum Format {
     Html,
 }
 
-/// Returns the parser of the formats that every command takes; one that has more formats declares another `--format` over the global one.
+/// Returns the parser of the formats that all commands support. A command with more formats declares its own `--format`, which replaces the global
+/// one.
 pub(super) fn text_or_json() -> impl TypedValueParser<Value = Format> {
     formats(["text", "json"])
 }
@@ -68,7 +68,6 @@ fn formats<const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Va
 pub(crate) struct Context {
     /// The workspace's directory.
     pub(crate) workspace: PathBuf,
-    /// How the directory was chosen.
     choice: WorkspaceChoice,
     /// The format of results.
     pub(crate) format: Format,
@@ -81,12 +80,12 @@ enum WorkspaceChoice {
     Named,
     /// The search found it.
     Found,
-    /// It is the current directory, because nothing else was found.
+    /// It is the current directory, because no workspace was found.
     Current,
 }
 
 impl Context {
-    /// Takes the workspace that the user named, or searches for one.
+    /// Uses the workspace that the user named, or searches for one.
     pub(crate) fn new(named: Option<PathBuf>, format: Format) -> Self {
         let (workspace, choice) = match named {
             Some(named) => (named, WorkspaceChoice::Named),
@@ -102,7 +101,7 @@ impl Context {
         }
     }
 
-    /// Returns the same flags with another format.
+    /// Returns the same context with another format.
     pub(super) fn in_format(&self, format: Format) -> Self {
         Self {
             format,
@@ -115,7 +114,7 @@ impl Context {
         (self.choice == WorkspaceChoice::Named).then_some(&self.workspace)
     }
 
-    /// Returns the same flags for a workspace in `directory`, as they would be for the next command here.
+    /// Returns the context of the next command for the workspace in `directory`, which is only named if a search would not find it.
     pub(super) fn in_workspace(&self, directory: &Path) -> Self {
         let found = Self::new(None, self.format);
         let same = |path: &Path| fs::canonicalize(path).ok();
@@ -187,7 +186,7 @@ impl Context {
         }
     }
 
-    /// Lists the workspaces below the current directory, if there are several and the user named none.
+    /// Lists the workspaces directly below the current directory, if there are several and the user did not name one.
     fn several_workspaces(&self) -> Option<String> {
         if self.choice != WorkspaceChoice::Current {
             return None;
@@ -251,7 +250,7 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
     print(&fit(&escape_lines(text), &io::stdout()))
 }
 
-/// Prints a document to standard output as it is. A reader that has left (`| head`) is not an error.
+/// Prints a document to standard output unchanged. A closed pipe (`| head`) is not an error.
 pub(super) fn print(text: &str) -> io::Result<()> {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

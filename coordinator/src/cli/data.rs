@@ -1,5 +1,5 @@
 //! `regatta data`: the published places of a benchmark's dataset, labels and model, and the state of their files below the scratch
-//! directory. `fetch` downloads what is free. The user gets files that need a registration.
+//! directory. `fetch` downloads what is free. Files that need a registration are left to the user.
 
 mod checksum;
 mod fetch;

@@ -45,14 +45,14 @@ pub(super) struct Args {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownRuns<'a> {
     benchmark: &'a str,
-    /// The engine. `None` is the one of each device's health check.
+    /// `None` selects the engine of each device's health check.
     engine: Option<EngineKind>,
     /// The longest wait for them.
     longest: Duration,
 }
 
 impl KnownRuns<'static> {
-    /// A benchmark that is built in, on an engine that the device has.
+    /// The built-in benchmark on the default engine.
     pub(super) const USUAL: Self = Self {
         benchmark: "digits",
         engine: None,

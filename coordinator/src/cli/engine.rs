@@ -1,5 +1,5 @@
-//! `regatta engine build|calibrate|inspect|list|remove`: devices build the TensorRT engines of runs before these are requested, calibrate INT8,
-//! and describe, list and remove the engines that they have. All but the list are runs that end before LoadGen starts. Engines stay on their device.
+//! `regatta engine build|calibrate|inspect|list|remove`: lets devices build the TensorRT engines of runs in advance, calibrate INT8, and describe,
+//! list and remove their engines. All commands except `list` are runs that end before LoadGen starts. Engines stay on their device.
 
 use regatta_types::{EngineKind, documents::RunTask, engine_settings::EngineSettings};
 

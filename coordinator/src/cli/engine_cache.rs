@@ -1,5 +1,5 @@
-//! `regatta engine list` and `remove`: the engines in a device's cache. The device lists them when it is examined, and removes them in a run, so
-//! that the command is signed, ordered among its runs, and recorded.
+//! `regatta engine list` and `remove`: the engines in a device's cache. Listing is part of an examination. Removing is a run, so that the command is
+//! signed, ordered among the device's runs, and recorded.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ use regatta_lab_runs::{RateRetries, RunFiles, RunRequestInput};
 use regatta_lab_store::{DeviceRow, Store, SystemChoice};
 use regatta_lab_views::lookup;
 
-/// The benchmark of a removal, which is built in. It has no effect.
+/// The benchmark of a removal. Any built-in benchmark works, because it has no effect.
 const BENCHMARK: &str = "digits";
-/// How long a device has to list its engines.
+/// The maximum time until a device lists its engines.
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(30);
 
 /// Flags of `engine list`.
@@ -46,7 +46,7 @@ Examples:
   regatta engine remove --device boat-1 5f0c2a9be1d34c77
       remove an engine by its key
   regatta engine remove --device boat-1 --all
-      remove all; runs build again what they need")]
+      remove all; runs rebuild the engines that they need")]
 pub(super) struct RemoveArgs {
     /// The device's name or id [default: the only device]
     #[arg(long)]
@@ -65,7 +65,6 @@ pub(super) struct RemoveArgs {
     waiting: WaitFlags,
 }
 
-/// Prints the engines of a device.
 pub(super) fn list(args: &ListArgs, context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
     let device = lookup::device(&store, args.device.as_deref())?;
@@ -120,7 +119,7 @@ pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
         })?;
         return Ok(exit::OK);
     }
-    // The removal needs neither a model nor a GPU: every agent has this engine, which accepts the setting.
+    // The removal needs neither a model nor a GPU. Every agent has this engine, and it accepts the setting.
     let mut input = RunRequestInput {
         benchmark: BENCHMARK.to_owned(),
         scenario: vec![Scenario::Offline],
@@ -133,7 +132,7 @@ pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let files = RunFiles::read(&workspace, &store)?;
     let mut drafts = resolve(&input, std::slice::from_ref(&device), &catalogue, &files, &store)?;
-    // A quarantined device has engines too.
+    // Engines of a quarantined device can be removed, too.
     drafts.iter_mut().for_each(|draft| draft.forced = true);
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
     let ending = RunEnding {
@@ -143,7 +142,7 @@ pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
     finish(ending, &drafts, context, &workspace, &store)
 }
 
-/// Returns the engines that a device lists, and how many it has besides.
+/// Returns the engines that a device lists, and the number of engines that it left out of the list.
 fn engines_of(device: &DeviceRow, store: &Store) -> Result<(Vec<Value>, u64), Failure> {
     let found = examine(device, MAX_ANSWER_TIME, store)?;
     let installed = &found.document["installed"];

@@ -85,7 +85,6 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
 
 /// The findings of a device about itself.
 pub(super) struct DeviceFindings {
-    /// The device's report.
     pub(super) document: Value,
     text: String,
 }
@@ -119,7 +118,7 @@ impl DeviceFindings {
 /// Lets a device examine itself.
 ///
 /// # Errors
-/// Returns the failure of a device that is offline, refuses or does not answer in time.
+/// Returns an error when the device is offline, refuses, or does not answer in time.
 pub(super) fn examine(
     device: &DeviceRow,
     longest: Duration,

@@ -121,7 +121,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Returns the directory of the new workspace. A workspace that was found is another lab's, and does not count.
+/// Returns the directory of the new workspace. Ignores a workspace that the search found, because that is another lab's.
 fn root<'a>(args: &'a Args, context: &'a Context) -> Result<&'a Path, Failure> {
     match (args.directory.as_deref(), context.named_workspace()) {
         (Some(directory), Some(named)) if directory != named => Err(Failure::misuse(format!(

@@ -168,7 +168,7 @@ impl Args {
         }
     }
 
-    /// Returns the requests of the options, without a plan: one for each benchmark.
+    /// Returns one request per benchmark from the options, for a command without a plan.
     fn inputs(&self) -> Result<Vec<RunRequestInput>, Failure> {
         let inputs = self.benchmark.iter().map(|benchmark| self.input(benchmark));
         inputs.collect()

@@ -1,4 +1,4 @@
-//! `regatta serve`: runs the daemon in the foreground until a signal ends it, starts it in the background, or ends it there.
+//! `regatta serve`: runs the daemon in the foreground until a signal ends it, starts it in the background, or stops it there.
 
 mod addresses;
 mod detach;
@@ -43,16 +43,16 @@ pub(super) struct Args {
     /// Serve in the background, and return once it listens
     #[arg(long)]
     detach: bool,
-    /// End the coordinator that serves the workspace
+    /// Stop the coordinator that serves the workspace
     #[arg(long, conflicts_with = "detach")]
     stop: bool,
-    /// Be the process that --detach starts
+    /// Run as the process that --detach starts
     #[arg(long = detach::IN_BACKGROUND, hide = true, conflicts_with_all = ["detach", "stop"])]
     is_in_background: bool,
 }
 
 impl Args {
-    /// Returns whether this process is the coordinator.
+    /// Returns whether this process will be the coordinator.
     pub(super) const fn serves_here(&self) -> bool {
         !self.detach && !self.stop
     }
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         return stop::stop(context);
     }
     if args.is_in_background {
-        // Without a terminal of its own, it does not end with this one.
+        // In a session of its own, the process survives the end of this terminal.
         rustix::process::setsid().map_err(io::Error::from)?;
     }
     let workspace = context.open()?;
@@ -101,7 +101,7 @@ async fn serve(workspace: &Workspace, is_in_background: bool, context: &Context)
     }
 }
 
-/// Tells the command that started this process that it listens, and keeps the log bounded from then on.
+/// Reports to the command that started this process that it listens. Keeps the size of the log bounded from then on.
 fn report_from_background(addresses: &Addresses, log: LogFile) -> Result<(), Failure> {
     notify(&addresses.text());
     print(&serde_json::to_string(addresses)?)?;

@@ -1,4 +1,4 @@
-//! `regatta tune`: devices search for the engine settings that run a benchmark best. The search is `regatta-agent tune` in a separate run;
+//! `regatta tune`: lets devices search for the engine settings that run a benchmark best. The search is `regatta-agent tune` in a separate run;
 //! the systems file that it writes is one of the run's files.
 
 use regatta_text::HumanDuration;

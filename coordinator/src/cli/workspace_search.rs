@@ -1,6 +1,5 @@
-//! Finds the workspace of a command that names none: the current directory, one around it, or the only one directly below it. Nothing is
-//! remembered between commands: which lab a command works on can be seen where it is called
-//! (docs/decisions/0003).
+//! Finds the workspace of a command that does not name one: the current directory, a directory around it, or the only one directly below it. Nothing
+//! is remembered between commands, so the current directory alone determines which lab a command uses (docs/decisions/0003).
 
 use std::{
     fs, io,
@@ -11,23 +10,22 @@ use std::{
 use regatta_lab_store::workspace::CONFIG_FILE;
 use rustix::process::geteuid;
 
-/// The entries of a directory that are looked at. A directory with more of them, such as one of samples, is not where a lab was made.
+/// The maximum number of directory entries to search. A directory with more entries, such as one with samples, is unlikely to contain a lab.
 const MAX_ENTRIES: usize = 1_000;
 
-/// The workspaces that belong to a directory.
+/// The workspaces that are found from a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WorkspaceSearch {
     /// The directory itself.
     Here,
-    /// A directory around it, or the only one directly below it.
+    /// A directory around it, or the only workspace directly below it.
     Found(PathBuf),
-    /// There are several directly below it.
+    /// Several workspaces directly below it.
     Several(Vec<PathBuf>),
-    /// There is none.
     Nothing,
 }
 
-/// Searches from `directory`, `.` for the current one. Paths below it are relative to it.
+/// Searches from `directory`, which is `.` for the current one. Paths below it are returned relative to it.
 pub(super) fn search(directory: &Path) -> WorkspaceSearch {
     if directory.join(CONFIG_FILE).is_file() {
         return WorkspaceSearch::Here;
@@ -68,8 +66,8 @@ fn below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether a directory is a workspace of this user. In directories that others may write to, such as `/tmp`, another user's workspace
-/// would decide where commands connect to.
+/// Returns whether a directory is a workspace of this user. In directories that others can write to, such as `/tmp`, another user's workspace would
+/// otherwise determine the coordinator to which commands connect.
 fn is_own(directory: &Path) -> bool {
     let config = fs::metadata(directory.join(CONFIG_FILE));
     config.is_ok_and(|config| config.is_file() && config.uid() == geteuid().as_raw())

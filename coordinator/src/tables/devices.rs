@@ -235,7 +235,7 @@ fn health(device: &DeviceRow) -> String {
     format!("{}{since}{cause}", device.health.health().as_str())
 }
 
-/// Formats the engine of runs that name none.
+/// Formats the engine of runs that do not name one.
 fn default_engine_text(device: &DeviceRow) -> String {
     default_engine(device).map_or_else(
         || {

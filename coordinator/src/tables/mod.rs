@@ -47,8 +47,8 @@ pub(crate) use submission::submission_status;
 /// A header, a rule below it, and aligned columns.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Creates a table as wide as its content. On a terminal it is not wider than that, and text wraps within its column. In a pipe each
-/// row stays on one line.
+/// Creates a table that is as wide as its content. On a terminal, it is at most as wide as the terminal, and text wraps within its column. In a pipe,
+/// each row stays on one line.
 fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table

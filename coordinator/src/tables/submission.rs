@@ -5,7 +5,7 @@ use regatta_text::escape;
 use super::plain;
 use regatta_lab_views::submission_status::{PartState, PartStatus, ResultStatus, SubmissionStatus};
 
-/// Formats the progress of a submission: a row for each result, then why parts failed or cannot be submitted, then the next commands.
+/// Formats the progress of a submission: one row per result, then the reasons why parts failed or cannot be submitted, then the next commands.
 pub(crate) fn submission_status(status: &SubmissionStatus) -> String {
     if status.results.is_empty() {
         return format!(

@@ -255,7 +255,7 @@ impl Coordinator {
         self.request_run_on("null", mode)
     }
 
-    /// Requests a run of the null engine on one of several devices and returns its id.
+    /// Requests a run of the null engine on one of several devices. Returns its id.
     pub fn request_run_of(&self, device: &SimulatedDevice) -> String {
         let requested = self.json(&[
             "run",

@@ -181,7 +181,7 @@ impl PageClient {
     }
 }
 
-/// Reads until a text arrives. Returns whether it did within a minute and before the connection ended.
+/// Reads until a text arrives. Returns `false` if it does not arrive within a minute, or the connection ends first.
 pub fn receives(live: &mut Box<dyn Channel>, text: &str) -> bool {
     let begun = Instant::now();
     let mut received = Vec::new();
@@ -198,7 +198,7 @@ pub fn receives(live: &mut Box<dyn Channel>, text: &str) -> bool {
         if String::from_utf8_lossy(&received).contains(text) {
             return true;
         }
-        // A live view also gets comments.
+        // A live view also sends comments.
         if begun.elapsed() > Duration::from_secs(60) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! An archive file: its kind by its first bytes, and its entries.
+//! An archive file: its kind, detected from its first bytes, and its entries.
 
 use std::{
     fs::File,
@@ -16,10 +16,9 @@ use crate::{
     zip_archive,
 };
 
-/// The buffer for reading archives.
+/// The size of the read buffer in bytes.
 const BUFFER: usize = 1 << 20;
 
-/// A kind of archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
     /// An uncompressed tar.
@@ -39,10 +38,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens a file and finds out its kind.
+    /// Opens a file and detects its kind.
     ///
     /// # Errors
-    /// [`ArchiveError::Kind`] for a file that is no archive, and an error when it cannot be read.
+    /// Returns [`ArchiveError::Kind`] if the file is not an archive, and an error if it cannot be read.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let read = ArchiveError::read(path);
         let file = regular_file::open(path).map_err(&read)?;
@@ -68,23 +67,23 @@ impl Archive {
         &self.path
     }
 
-    /// Returns its kind.
+    /// Returns the kind of the archive.
     #[must_use]
     pub const fn kind(&self) -> ArchiveKind {
         self.kind
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size of the file in bytes.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Lists the files without reading their content, and checks that the archive is complete. `None` for a compressed tar, whose files are
-    /// only known once all of it is decompressed.
+    /// Lists the files without reading their content, and checks that the archive is complete. Returns `None` for a compressed tar, because its list
+    /// of files requires decompressing all of it.
     ///
     /// # Errors
-    /// [`ArchiveError`] when the archive is incomplete or damaged, or has an entry that is not unpacked.
+    /// Returns an error if the archive is incomplete or damaged, or has an entry that is never unpacked.
     pub fn entries(&self) -> Result<Option<Vec<Entry>>, ArchiveError> {
         let file = self.file()?;
         match self.kind {

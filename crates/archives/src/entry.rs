@@ -1,4 +1,4 @@
-//! A file of an archive: its path and size.
+//! A file in an archive: its path and size.
 
 use std::io::Read;
 
@@ -6,20 +6,20 @@ use regatta_types::assets::is_inner_path;
 
 use crate::error::{ArchiveError, RefusedEntry};
 
-/// A file of an archive.
+/// A file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path in the archive, which stays below a directory.
+    /// The path in the archive. It is relative, and does not leave the directory into which the archive is unpacked.
     pub name: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 impl Entry {
-    /// Makes the entry of a file, whose path may begin with `./`.
+    /// Creates the entry of a file, whose path may begin with `./`.
     ///
     /// # Errors
-    /// [`RefusedEntry::Path`] when the path leads elsewhere.
+    /// Returns [`RefusedEntry::Path`] if the path leaves the directory.
     pub(crate) fn new(name: &str, bytes: u64) -> Result<Self, RefusedEntry> {
         let name = name.trim_start_matches("./");
         match is_inner_path(name) {

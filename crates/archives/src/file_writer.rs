@@ -1,4 +1,4 @@
-//! Writes a file so that it has its name only once it is complete.
+//! Writes files that only get their names once they are complete.
 
 use std::{
     fs::{self, File},
@@ -8,10 +8,10 @@ use std::{
 
 use crate::error::ArchiveError;
 
-/// The name of the file that is being written, in the directory into which an archive is unpacked.
+/// The temporary name of the file that is being written, in the directory into which an archive is unpacked.
 const UNFINISHED: &str = ".unpacking";
 
-/// Writes files below a directory.
+/// Writes files in a directory.
 #[derive(Debug)]
 pub(crate) struct FileWriter {
     directory: PathBuf,
@@ -27,7 +27,7 @@ impl FileWriter {
         })
     }
 
-    /// Returns whether a file of this size is there.
+    /// Returns whether a file of this size exists.
     pub(crate) fn has(&self, name: &str, bytes: u64) -> bool {
         let found = fs::symlink_metadata(self.directory.join(name));
         found.is_ok_and(|found| found.is_file() && found.len() == bytes)
@@ -45,7 +45,7 @@ impl FileWriter {
         let parent = path.parent().unwrap_or(&self.directory);
         fs::create_dir_all(parent).map_err(ArchiveError::write(parent))?;
         let mut file = File::create(&self.unfinished).map_err(ArchiveError::write(&self.unfinished))?;
-        // One more byte than stated, so that a longer content is noticed and its checksum is compared.
+        // Read one byte more than stated: this detects longer content, and reaches the end, where the checksum is compared.
         let written = copy(&mut content.take(bytes.saturating_add(1)), &mut file);
         let written = written.map_err(|error| match error {
             CopyError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -72,7 +72,7 @@ impl FileWriter {
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        // It is only there after an error, and the next call would replace it.
+        // The file only exists after an error, and the next call would replace it.
         let _ = fs::remove_file(&self.unfinished);
     }
 }

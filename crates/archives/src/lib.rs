@@ -1,9 +1,9 @@
-//! Archives of published data sets, checked and unpacked: tar, tar.gz and zip.
+//! Reads archives of published data sets (tar, tar.gz and zip), checks them and unpacks them.
 //!
-//! Only regular files and directories are unpacked, below one directory and within limits. A link, a path that leads elsewhere, and more or
-//! larger files than expected are errors. What an interrupted call has unpacked is kept, so that a second one continues.
+//! Only regular files and directories are unpacked, into one directory and within limits. Links, paths that leave the directory, and more or larger
+//! files than expected are errors. Files from an interrupted call are kept, so that the next call continues.
 //!
-//! The crate downloads nothing and knows no data set.
+//! The crate does not download anything, and does not know any data sets.
 
 mod archive;
 mod entry;

@@ -1,4 +1,4 @@
-//! Tar archives, compressed or not. The files of an uncompressed one are listed by its headers alone.
+//! Tar archives, compressed or not. The files of an uncompressed one can be listed from its headers alone.
 
 use std::{
     fs::File,
@@ -13,10 +13,10 @@ use crate::{
     error::{ArchiveError, RefusedEntry},
 };
 
-/// The bytes of a block, such as a header.
+/// The size of a block in bytes. A header is one block.
 pub(crate) const BLOCK: u64 = 512;
 
-/// Returns whether bytes begin with the header of a tar: its checksum is right.
+/// Returns whether the bytes begin with a tar header, which is recognised by its checksum.
 pub(crate) fn is_header(head: &[u8]) -> bool {
     let Some(block) = head.first_chunk::<512>() else {
         return false;
@@ -30,7 +30,7 @@ pub(crate) fn is_header(head: &[u8]) -> bool {
     header.cksum().is_ok_and(|stated| stated == sum)
 }
 
-/// Lists the files of an uncompressed tar by its headers.
+/// Lists the files of an uncompressed tar from its headers.
 pub(crate) fn list(file: File, length: u64, path: &Path) -> Result<Vec<Entry>, ArchiveError> {
     let mut entries = Vec::new();
     visit_seekable(file, length, path, &mut |entry, _| {
@@ -40,7 +40,7 @@ pub(crate) fn list(file: File, length: u64, path: &Path) -> Result<Vec<Entry>, A
     Ok(entries)
 }
 
-/// Visits the files of an uncompressed tar. Content that is not read is skipped. The end is checked: an interrupted download lacks it.
+/// Visits the files of an uncompressed tar, and skips content that is not read. Checks the end, which is missing after an interrupted download.
 pub(crate) fn visit_seekable(
     file: File,
     length: u64,
@@ -48,7 +48,7 @@ pub(crate) fn visit_seekable(
     visit: &mut Visit<'_>,
 ) -> Result<(), ArchiveError> {
     let read = ArchiveError::read(path);
-    // A buffer in front of the file would be refilled after every skipped file.
+    // The file is not buffered, because a buffer would be refilled after every skipped file.
     let mut archive = tar::Archive::new(file);
     let mut end = 0;
     for entry in archive.entries_with_seek().map_err(&read)? {
@@ -61,14 +61,14 @@ pub(crate) fn visit_seekable(
         end = begin.saturating_add(bytes.next_multiple_of(BLOCK));
         visit_entry(&mut entry, path, visit)?;
     }
-    // A block of zeros ends a tar.
+    // A tar ends with a block of zeros.
     if end.saturating_add(BLOCK) > length {
         return Err(ArchiveError::Truncated(path.to_owned()));
     }
     Ok(())
 }
 
-/// Visits the files of a tar that is decompressed.
+/// Visits the files of a tar from a decompressed stream.
 pub(crate) fn visit_stream(
     stream: impl Read,
     path: &Path,
@@ -79,7 +79,7 @@ pub(crate) fn visit_stream(
     for entry in archive.entries().map_err(damaged(path))? {
         visit_entry(&mut entry.map_err(damaged(path))?, path, visit)?;
     }
-    // Reads to the end, where gzip has the checksum of all.
+    // The checksum is at the end of the gzip stream, so the rest must be read.
     let mut rest = [0; 1 << 12];
     while stream.read(&mut rest).map_err(damaged(path))? > 0 {}
     Ok(())
@@ -108,14 +108,14 @@ fn visit_entry(
                 false => Entry::new(directory, 0).map(drop).map_err(refused),
             }
         }
-        // Attributes of the archive, which are not of a file.
+        // Attributes of the archive, not of a file.
         EntryType::XGlobalHeader => Ok(()),
         EntryType::Symlink | EntryType::Link => Err(refused(RefusedEntry::Link)),
         _ => Err(refused(RefusedEntry::Special)),
     }
 }
 
-/// Returns a function that makes the error of an archive that cannot be understood.
+/// Returns a function that converts the error of an archive that cannot be parsed.
 fn damaged(path: &Path) -> impl Fn(std::io::Error) -> ArchiveError + use<> {
     let path = path.to_owned();
     move |error| match error.kind() {

@@ -1,46 +1,44 @@
-//! Unpacks the files of an archive below a directory, within limits. Files that are there already are not written again.
+//! Unpacks the files of an archive into a directory, within limits. Skips files that exist already.
 
 use std::path::Path;
 
 use crate::{archive::Archive, entry::Entry, error::ArchiveError, file_writer::FileWriter};
 
-/// What an archive may contain.
+/// The limits on the content of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most files.
+    /// The maximum number of files.
     pub files: u64,
-    /// The most bytes of all files.
+    /// The maximum total size of all files in bytes.
     pub bytes: u64,
 }
 
 /// A request to unpack an archive.
 pub struct Unpacking<'a> {
-    /// The archive.
     pub archive: &'a Archive,
-    /// The directory.
+    /// The directory into which the files are unpacked.
     pub directory: &'a Path,
-    /// What the archive may contain.
     pub limits: Limits,
-    /// Whether a file is unpacked. The others count for the limits.
+    /// Selects the files to unpack. The others count towards the limits, too.
     pub is_selected: &'a dyn Fn(&str) -> bool,
 }
 
 /// The result of unpacking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnpackReport {
-    /// The selected files.
+    /// The number of selected files.
     pub files: u64,
-    /// Their bytes.
+    /// The total size of the selected files in bytes.
     pub bytes: u64,
-    /// How many of them were there already with their size.
+    /// The number of selected files that already existed with the right size.
     pub unchanged: u64,
 }
 
 impl Unpacking<'_> {
-    /// Unpacks the selected files. `progress` is called after each one.
+    /// Unpacks the selected files, and calls `progress` after each of them.
     ///
     /// # Errors
-    /// [`ArchiveError`]; files that were unpacked before stay, and each has its complete content.
+    /// Returns an [`ArchiveError`]. The files that were unpacked before it are kept, and each of them is complete.
     pub fn run(&self, progress: &mut dyn FnMut(&UnpackReport)) -> Result<UnpackReport, ArchiveError> {
         let writer = FileWriter::new(self.directory)?;
         let path = self.archive.path();

@@ -1,4 +1,5 @@
-//! Archives are unpacked completely, continued after an interruption, and refused when they are incomplete, too large, or lead elsewhere.
+//! Tests that archives are unpacked completely, that unpacking continues after an interruption, and that archives are refused when they are
+//! incomplete, too large, or contain paths that leave the directory.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -43,7 +44,7 @@ fn files_below(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// The message of the error with which an archive is refused, listed and unpacked.
+/// Returns the error message with which listing and unpacking refuse an archive.
 fn refusals(place: &Place, bytes: &[u8]) -> [String; 2] {
     let path = place.archive(bytes);
     let listed = Archive::open(&path).and_then(|archive| archive.entries());
@@ -95,7 +96,7 @@ fn unpacking_continues_and_replaces_a_file_of_another_size() {
         fs::create_dir_all(directory.join("val")).unwrap();
         fs::write(directory.join(&images[0].0), &images[0].1).unwrap();
         fs::write(directory.join(&images[1].0), &images[1].1[..10]).unwrap();
-        // What a killed call was writing.
+        // The file that a killed call was writing.
         fs::write(directory.join(".unpacking"), b"half").unwrap();
         let report = unpack_into(&path, &directory, LIMITS).unwrap();
         assert_eq!((report.files, report.unchanged), (4, 1));
@@ -130,7 +131,7 @@ fn an_incomplete_archive_is_refused_before_anything_is_unpacked() {
     let place = Place::new();
     let images = images(5);
     let tar = tar_of(&images);
-    // In a file, between two files, and without the end.
+    // Cut inside a file, between two files, and before the end.
     let half = tar.len() / 2;
     for length in [half, half / 512 * 512, tar.len() - 1024] {
         assert_eq!(refusals(&place, &tar[..length])[0], incomplete, "{length}");
@@ -203,7 +204,7 @@ fn more_or_larger_files_than_expected_are_refused() {
     }
 }
 
-/// A bomb says in its directory that its file is small.
+/// A zip bomb states a small size in its directory.
 #[test]
 fn a_zip_whose_content_differs_from_its_directory_is_damaged() {
     let place = Place::new();
@@ -234,7 +235,7 @@ fn a_zip_whose_content_differs_from_its_directory_is_damaged() {
 }
 
 proptest! {
-    /// Whatever an archive holds, nothing is written outside the directory, nor more than the limits.
+    /// For arbitrary archives, nothing is written outside the directory, and no more than the limits allow.
     #[test]
     fn changed_bytes_never_write_elsewhere(
         kind in 0..3_usize,

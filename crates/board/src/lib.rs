@@ -43,7 +43,7 @@ impl FactsReader {
         }
     }
 
-    /// Returns the reader with queried GPUs, and with the reason why TensorRT cannot use them, if it cannot.
+    /// Returns the reader with the queried GPUs, and the reason why TensorRT cannot use them, if there is one.
     pub fn with_gpus(self, gpus: Vec<GpuFacts>, tensorrt_obstacle: Option<String>) -> Self {
         Self {
             gpus,
@@ -126,7 +126,7 @@ impl FactsReader {
             .map_or(0, |list| count_cpu_list(&list))
     }
 
-    /// Returns the physical memory in bytes; 0 if the kernel does not report it.
+    /// Returns the physical memory in bytes, or 0 if the kernel does not report it.
     pub fn memory_bytes(&self) -> u64 {
         let text = self.root.text("proc/meminfo").unwrap_or_default();
         kilobytes(&text, "MemTotal:").unwrap_or(0)

@@ -87,7 +87,7 @@ fn l4t(root: &Root, packages: &BTreeMap<String, String>) -> Option<String> {
     from_file().or_else(|| packages.get("nvidia-l4t-core").map(|version| upstream(version)))
 }
 
-/// Returns the JetPack of an L4T release. A row with two numbers matches the complete series.
+/// Returns the JetPack of an L4T release. A row with two numbers matches every release of the series.
 fn jetpack_of(l4t: &str) -> Option<String> {
     let rows = JETPACKS.lines().filter_map(|line| line.split_once(','));
     rows.into_iter()

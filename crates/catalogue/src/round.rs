@@ -105,8 +105,8 @@ impl Round {
         }
     }
 
-    /// Returns the scenarios that a system of a category must submit for a benchmark. For a benchmark that is not in the round, returns those
-    /// of most edge benchmarks, so that a submission can be rehearsed. `None` when the round does not have the benchmark in this category.
+    /// Returns the scenarios that a system of a category must submit for a benchmark. For a benchmark that is not in the round, returns those of most
+    /// edge benchmarks, so that a submission can be rehearsed. Returns `None` if the round does not have the benchmark in this category.
     #[must_use]
     pub fn required_scenarios<'a>(
         &'a self,

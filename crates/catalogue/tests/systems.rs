@@ -65,7 +65,7 @@ fn published_settings_are_those_of_the_published_classes() {
             };
             let what = format!("{round} {benchmark} {} {class}: {name}", run.scenario);
             if name == "workspace_size" {
-                // Boards with less memory have less of it.
+                // Boards with less memory have a smaller workspace.
                 let number = |text: String| text.parse::<u64>().unwrap();
                 assert!(number(value.to_string()) <= number(expected), "{what}");
             } else {

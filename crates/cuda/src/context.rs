@@ -26,7 +26,7 @@ struct PrimaryContext {
     driver: Driver,
     device: Device,
     raw: CUcontext,
-    /// A unique number, because a later context may get the same address.
+    /// A unique number, because a later context may have the same address.
     number: u64,
 }
 

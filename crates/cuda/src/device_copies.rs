@@ -6,7 +6,7 @@ use cudarc::driver::sys::{CUDA_MEMCPY2D, CUmemorytype};
 
 use crate::{error::CudaError, memory::DeviceMemory, stream::Stream};
 
-/// A copy of rows of equal width, whose distance may differ in each memory.
+/// A copy of rows of equal width. Their pitch may differ between the two memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowCopy {
     /// Bytes of a row.

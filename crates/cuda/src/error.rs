@@ -13,7 +13,7 @@ pub enum DriverOpenError {
         /// The dynamic loader's message.
         reason: String,
     },
-    /// The library does not have functions of CUDA 11.4.
+    /// The library does not contain all functions of CUDA 11.4.
     #[error("the CUDA driver {} is older than CUDA 11.4: it has no {}", path.display(), missing.join(", "))]
     MissingFunctions {
         /// The library's path.

@@ -1,48 +1,37 @@
-//! Reasons why a control of the board cannot be set. Written by hand, because the privileged helper has no dependencies beyond libc.
+//! Reasons why a control of the board cannot be set. `Error` is implemented by hand, because the privileged helper has no dependencies beyond libc.
 
 use std::{error::Error, fmt, io};
 
 use crate::{device_control::DeviceControl, state_request::PowerMode};
 
-/// The reason why a control cannot be set.
 #[derive(Debug)]
 pub enum ControlError {
     /// The board has no nvpmodel.conf, or one without modes.
     NoPowerModes,
-    /// nvpmodel.conf lacks the mode.
+    /// nvpmodel.conf does not contain the mode.
     UnknownPowerMode {
-        /// The requested mode.
         requested: PowerMode,
-        /// The modes that it has, each with its number.
+        /// The modes in nvpmodel.conf, each with its number.
         known: Vec<String>,
     },
     /// The board does not have the clock, or does not list its rates.
     NoRates(DeviceControl),
     /// The clock does not support the rate.
     UnsupportedRate {
-        /// The clock.
         control: DeviceControl,
-        /// The requested rate, in the control's unit.
+        /// In the control's unit.
         value: u64,
         /// The nearest supported rate, in the same unit.
         nearest: u64,
     },
-    /// The board does not have that many cores, or the request leaves none.
-    CoreCount {
-        /// The requested number of cores.
-        requested: u32,
-        /// The number of cores of the board.
-        all: usize,
-    },
-    /// The board has no control of a kind.
+    /// The board does not have that many cores, or the request would leave none.
+    CoreCount { requested: u32, all: usize },
+    /// The board does not have a control of this kind.
     NoControl(&'static str),
     /// The kernel refused the value.
     Write {
-        /// The control.
         control: DeviceControl,
-        /// The value.
         value: String,
-        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -72,7 +61,7 @@ impl fmt::Display for ControlError {
                 "{requested} cores cannot be online: this board takes 1 to {all} cores"
             ),
             Self::NoControl(kind) => write!(f, "this board has no {kind} that can be set"),
-            // The answer of the helper is one line, so it has the cause.
+            // The helper answers in one line, so the message includes the cause.
             Self::Write {
                 control,
                 value,

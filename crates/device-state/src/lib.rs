@@ -5,7 +5,7 @@
 //! [`board_controls`], [`control_error`], [`journal`], [`transaction`] and [`session`] are the helper. The helper has a fixed set of
 //! operations. It accepts no path, command or free text from outside, and finds every file itself.
 //!
-//! The crate does not measure and knows no benchmark. The coordinator decides which state a run gets, and the agent decides
+//! The crate does not measure, and does not know any benchmarks. The coordinator decides which state a run gets, and the agent decides
 //! whether a run may start. The only dependency is one system call that the standard library does not have ([`peer`]).
 
 pub mod board_controls;

@@ -36,8 +36,8 @@ fn mode_of_line(line: &str) -> Option<OfferedMode> {
     })
 }
 
-/// Finds the fastest mode among named ones. Names are equal regardless of case; a longer name is another mode, which `nvpmodel
-/// -m` would set to other limits.
+/// Finds the fastest of the named modes. Names are compared case-insensitively. A longer name is a different mode, and `nvpmodel -m` would set
+/// different limits for it.
 pub fn fastest_mode<M>(modes: &[M], name: impl Fn(&M) -> Option<&str>) -> Option<&M> {
     FASTEST.iter().find_map(|fastest| {
         modes

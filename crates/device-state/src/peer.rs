@@ -1,4 +1,4 @@
-//! The credentials of a socket's peer. Wraps the one system call that the standard library does not have, and judges nothing.
+//! The credentials of a socket's peer. Wraps the one system call that the standard library does not have, without judging the result.
 
 use std::{io, os::fd::RawFd};
 

@@ -23,7 +23,7 @@ const BUSY: &str = "another run has set the board's state; try again when it has
 /// Answers requests until the connection ends, then restores a state that is still applied.
 ///
 /// # Errors
-/// [`Refusal`] when a control does not take its earlier value.
+/// [`Refusal`] when a control does not accept its earlier value.
 pub fn serve(
     board: &BoardControls,
     journal_dir: &std::path::Path,

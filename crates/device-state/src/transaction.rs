@@ -232,7 +232,7 @@ fn set_all(
     Ok(())
 }
 
-/// Refuses a request for a kind of control that the board does not have. Otherwise the request would succeed with nothing set.
+/// Refuses a request for a kind of control that the board does not have. Otherwise, the request would succeed without setting anything.
 fn require_any(found: Vec<u32>, kind: &'static str) -> Result<Vec<u32>, ControlError> {
     if found.is_empty() {
         return Err(ControlError::NoControl(kind));

@@ -35,8 +35,8 @@ pub trait EngineBackend {
     /// Returns how the engine is served.
     fn plan(&self) -> EnginePlan;
 
-    /// Builds what was missing according to the failure of a load, so that the next load finds it. Returns `false` when nothing can be
-    /// built: it is another failure, the settings forbid builds, or the builder has built it before. Most engines need no build.
+    /// Builds the engine that a failed load did not find, so that the next load finds it. Returns `false` when nothing was built: the failure had
+    /// another reason, the settings forbid builds, or the engine was built before. Most engines need no build.
     ///
     /// # Errors
     /// [`EngineError::Build`].

@@ -10,7 +10,7 @@ const MAX_BUILDS: usize = 3;
 /// Builds an engine into its cache.
 type Build<'a> = dyn FnMut(&MissingEngine) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
-/// A builder of the engines that are missing for a run, each of them once.
+/// Builds the missing engines of a run, each of them once.
 pub struct EngineBuilder<'a> {
     build: &'a mut Build<'a>,
     built: Vec<MissingEngine>,
@@ -25,8 +25,7 @@ impl<'a> EngineBuilder<'a> {
         }
     }
 
-    /// Builds an engine. Returns `false` if it was built before, or the run has had its builds: then the load needs something
-    /// else.
+    /// Builds an engine. Returns `false` if it was built before, or if the run has used up its builds. In that case, building does not help the load.
     ///
     /// # Errors
     /// [`EngineError::Build`].

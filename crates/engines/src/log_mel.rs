@@ -68,7 +68,7 @@ impl LogMel {
     }
 }
 
-/// Returns the position at `from`, which is up to `len - 1` before the beginning or after the end. Both ends are mirrors.
+/// Returns the position at `from`, which is up to `len - 1` before the beginning or after the end. Positions are mirrored at both ends.
 const fn mirrored(from: isize, len: usize) -> usize {
     let from = from.unsigned_abs();
     if from < len { from } else { 2 * (len - 1) - from }

@@ -1,4 +1,4 @@
-//! Loads the networks of a loop: each is a file of the benchmark's model with separate inputs. Computes nothing but a probe.
+//! Loads the networks of a loop: each is a file of the benchmark's model with separate inputs. Only computes a probe.
 
 use std::{path::PathBuf, sync::Arc};
 

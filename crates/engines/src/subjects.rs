@@ -271,7 +271,7 @@ impl Subject {
     /// Returns the engine with the settings of a request, or, for TensorRT, with this request to the fakes.
     ///
     /// # Errors
-    /// [`EngineError`] when this build does not have the engine.
+    /// [`EngineError`] when this build does not contain the engine.
     pub fn backend(
         &self,
         request: &EngineRequest<'_>,

@@ -97,7 +97,7 @@ struct WaveformLength {
     longest: usize,
 }
 
-/// Returns what is missing when the inputs of a model with this section are not a waveform and its length.
+/// Returns what is missing if the inputs of a model with this section are not a waveform and its length.
 pub(super) fn inputs_fault(model: &Model, section: &str) -> Option<String> {
     let inputs: Vec<_> = model.inputs().collect();
     let [waveform, length] = &inputs[..] else {

@@ -1,5 +1,4 @@
-//! SHA-256 of bytes and of complete files, and hexadecimal text. There is no other checksum; formats that use SHA-1 or CRC compute their
-//! own.
+//! SHA-256 of bytes and of complete files, and hexadecimal text. Formats that use SHA-1 or CRC compute those themselves.
 
 use std::{
     io::{self, Read as _},

@@ -16,7 +16,7 @@ use super::{
     unit_log::UnitLog,
 };
 
-/// The bytes of a token in an answer.
+/// The size of a token in an answer, in bytes.
 const TOKEN_BYTES: usize = size_of::<i32>();
 
 /// An engine and its buffers.
@@ -26,7 +26,7 @@ pub(crate) struct Lane {
     answers: Answers,
     memory: BatchMemory,
     responses: ResponseBuffer,
-    /// Whether LoadGen expects the first token of each answer. It then arrives with the answer, because engines compute whole answers.
+    /// Whether LoadGen expects the first token of each answer. It is passed together with the answer, because engines compute complete answers.
     sends_first_tokens: bool,
     /// Log of the unit that computed each response. `None` if there is one unit.
     log: Option<Arc<UnitLog>>,

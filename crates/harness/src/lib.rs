@@ -136,7 +136,7 @@ impl Harness {
             .into_iter()
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
-        // Offline has no first tokens.
+        // LoadGen expects no first tokens in Offline.
         let sends_first_tokens = test.use_token_latencies && test.scenario != Scenario::Offline;
         lanes
             .iter_mut()

@@ -72,7 +72,7 @@ cp "$loadgen"/*.cc "$loadgen"/*.h "$work/src/"
 rm -f "$work/src/mlperf_conf.h" "$work/src/version_generated.cc"
 (cd "$loadgen" && python3 -W ignore version_generator.py "$work/src/version_generated.cc" "$loadgen") 2>"$work/generator.log" ||
     could_not "LoadGen's version_generator.py failed: $(tail -n 1 "$work/generator.log")"
-# For builds that give the same bytes: the generator writes when it ran, which LoadGen logs as its build date.
+# Makes the build reproducible: the generator writes the current time, which LoadGen logs as its build date.
 if [ -n "${SOURCE_DATE_EPOCH:-}" ]; then
     built=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%S)
     sed -i '/LoadgenBuildDate/,/}/s/"[^"]*"/"'"$built"'"/' "$work/src/version_generated.cc"

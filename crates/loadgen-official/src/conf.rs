@@ -193,7 +193,7 @@ fn write_overrides(settings: &mut Settings<'_>, request: &RunRequest) -> Result<
     Ok(())
 }
 
-/// Sets every field. A field that this LoadGen does not have may only have its default.
+/// Sets every field. A field that this LoadGen does not have must have its default.
 fn write_fields(
     settings: &mut Settings<'_>,
     requested: &TestSettings,
@@ -213,7 +213,7 @@ fn write_fields(
     Ok(())
 }
 
-/// Reads every field back. A field that this LoadGen does not have keeps its default.
+/// Reads every field back. Keeps the default of a field that this LoadGen does not have.
 fn read_fields(settings: &Settings<'_>, request: &RunRequest) -> Result<TestSettings, LoadgenError> {
     let mut read = TestSettings::new(request.scenario, request.mode);
     for field in FIELDS {

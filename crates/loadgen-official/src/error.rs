@@ -41,7 +41,7 @@ pub enum PluginError {
         #[source]
         source: libloading::Error,
     },
-    /// The file does not have a function of the C interface.
+    /// A function of the C interface is missing in the file.
     #[error("{} is not a LoadGen plug-in: it has no `{symbol}`", path.display())]
     NotAPlugin {
         /// The file.

@@ -89,7 +89,7 @@ fn no_images(benchmark: &Benchmark) -> PrepError {
     }
 }
 
-/// Returns the benchmark in the requested form, with the directory and the map of the samples that [`prepare_images`] makes. Those of a
+/// Returns the benchmark in the requested form, with the directory and the map of the samples that [`prepare_images`] makes. The samples of a
 /// calibration list have a separate directory and map.
 ///
 /// # Errors
@@ -97,7 +97,7 @@ fn no_images(benchmark: &Benchmark) -> PrepError {
 pub fn sample_target(request: &ImageRequest<'_>) -> Result<Benchmark, PrepError> {
     let mut target = request.benchmark.in_form(request.form)?;
     if let Some(list) = request.calibration {
-        // A submission uses one list.
+        // A submission uses only one list.
         let name = list.file_stem().unwrap_or_default().to_string_lossy();
         target.dataset.dir = target.calibration_dir(&name, request.form);
         target.dataset.map = sibling(&target.dataset.map, &format!("{name}_map.txt"));

@@ -300,20 +300,21 @@ impl EngineCache {
         Ok(directory)
     }
 
-    /// Returns the keys of all engines, in their order.
+    /// Returns the keys of all engines in sorted order.
     ///
     /// # Errors
-    /// As [`list`](Self::list).
+    /// Returns the same errors as [`list`](Self::list).
     pub fn keys(&self) -> Result<Vec<String>, CacheError> {
         let listed = self.list()?.into_iter();
         let name = |(directory, _): CacheListing| directory.file_name()?.to_str().map(str::to_owned);
         Ok(listed.filter_map(name).collect())
     }
 
-    /// Removes engines by their keys. Timing and calibration caches stay for later builds.
+    /// Removes engines by their keys. Keeps the timing and calibration caches for later builds.
     ///
     /// # Errors
-    /// [`CacheError::NoEngine`] when one of them is not there; then none is removed. [`CacheError::File`] when a file cannot be removed.
+    /// Returns [`CacheError::NoEngine`] when one of them is missing, without removing any. Returns [`CacheError::File`] when a file cannot be
+    /// removed.
     pub fn remove(&self, keys: &[String]) -> Result<(), CacheError> {
         let present = self.keys()?;
         if let Some(unknown) = keys.iter().find(|key| !present.contains(key)) {
@@ -324,7 +325,7 @@ impl EngineCache {
         }
         for key in keys {
             let directory = self.0.join(key);
-            // Without its manifest it is not an engine, even if a power cut leaves the rest.
+            // Without its manifest it is no longer an engine, even if a power cut leaves the other files.
             fs::remove_file(directory.join("engine.json"))
                 .and_then(|()| fs::remove_dir_all(&directory))
                 .map_err(|source| CacheError::File {

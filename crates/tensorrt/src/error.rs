@@ -151,12 +151,11 @@ pub enum CacheError {
         #[source]
         source: io::Error,
     },
-    /// The cache has no engine with a key.
+    /// An engine is not in the cache.
     #[error("{} has no engine {key}; hint: `engine list` shows its engines", cache.display())]
     NoEngine {
-        /// The key.
         key: String,
-        /// The cache's directory.
+        /// The directory of the cache.
         cache: PathBuf,
     },
     /// A file is not an engine's manifest.

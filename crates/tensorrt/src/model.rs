@@ -61,7 +61,7 @@ impl Model {
         self.reduced_precision
     }
 
-    /// Returns whether the model contains Q/DQ layers, which have scales for INT8. `None` for an invalid file.
+    /// Returns whether the model contains Q/DQ layers, which contain scales for INT8. Returns `None` for an invalid file.
     #[must_use]
     pub const fn is_quantised(&self) -> Option<bool> {
         self.is_quantised

@@ -22,7 +22,7 @@ pub(crate) struct ModelContents {
     pub(crate) weights: BTreeSet<String>,
     /// The names of the network's outputs, in their order.
     pub(crate) outputs: Vec<String>,
-    /// Whether there are Q/DQ operators.
+    /// Whether the network contains Q/DQ operators.
     pub(crate) has_quantizers: bool,
     /// Whether there are 16-bit floats among the weights, or Q/DQ operators.
     pub(crate) has_reduced_precision: bool,

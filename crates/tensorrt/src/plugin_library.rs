@@ -104,7 +104,7 @@ pub fn plugin_hashes(libraries: &[PathBuf]) -> Result<Vec<String>, PluginLibrary
     libraries.iter().map(hash).collect()
 }
 
-/// Checks the file's ELF header. The dynamic loader's own messages about other files do not describe them.
+/// Checks the file's ELF header, because the dynamic loader's messages about other files are not helpful.
 fn check_machine(path: &Path) -> Result<(), PluginLibraryError> {
     let unreadable = |source| PluginLibraryError::Unreadable {
         path: path.to_owned(),

@@ -7,7 +7,7 @@ use regatta_text::wrap;
 /// The width of a terminal that does not report one.
 const USUAL: usize = 80;
 
-/// Returns the columns of the terminal behind `stream`, 80 if it does not report them. `None` if it is not a terminal.
+/// Returns the number of columns of the terminal behind `stream`, or 80 if it does not report one. Returns `None` if `stream` is not a terminal.
 #[must_use]
 pub fn columns(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
     if !stream.is_terminal() {
@@ -17,7 +17,7 @@ pub fn columns(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
     Some(if reported == 0 { USUAL } else { reported })
 }
 
-/// Wraps text to the terminal behind `stream`. If `stream` is not a terminal, returns the text as it is.
+/// Wraps text to the width of the terminal behind `stream`. If `stream` is not a terminal, returns the text unchanged.
 #[must_use]
 pub fn fit<'a>(text: &'a str, stream: &(impl AsFd + IsTerminal)) -> Cow<'a, str> {
     columns(stream).map_or(Cow::Borrowed(text), |columns| wrap(text, columns))

@@ -1,5 +1,5 @@
 //! Requirements of tests that a machine may not meet, such as a program, root or published results. A test whose requirement is
-//! missing is skipped and recorded, so that `./test` can list it; under CI (`CI=true`) it fails, unless CI cannot have it.
+//! missing is skipped and recorded, so that `./test` can list it; under CI (`CI=true`) the test fails, unless CI cannot provide the requirement.
 //!
 //! ```no_run
 //! use regatta_test_requirements::program;
@@ -42,8 +42,7 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    /// Returns whether it may be missing in CI: always, or because `.ci/run` has found its source unreachable and says so at its
-    /// end.
+    /// Returns whether it may be missing in CI: always, or because `.ci/run` could not reach its source and reports that at its end.
     fn may_be_missing_in_ci(self) -> bool {
         match self {
             Self::Package | Self::Right => false,
@@ -80,8 +79,8 @@ pub fn require(is_met: bool, requirement: Requirement, reason: impl Display) -> 
     is_met
 }
 
-/// Finds a program of a Debian package, also in the directories of daemons, which may be missing from a user's `PATH`. Records a
-/// skipped test otherwise.
+/// Finds a program of a Debian package, also in the directories of daemons, which may be missing from a user's `PATH`. If it is missing, records a
+/// skipped test.
 ///
 /// # Panics
 /// Panics as [`skip`].

@@ -1,4 +1,4 @@
-//! Removal of directories when a test process ends. A `static` is not dropped, and neither is a temporary directory that it has.
+//! Removes directories when a test process ends. A `static` is never dropped, and neither is a temporary directory in it.
 
 use std::{
     fs,
@@ -8,14 +8,14 @@ use std::{
 
 static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes a directory with its content when this process ends, unless a signal kills it.
+/// Removes a directory with its content when this process ends, unless the process is killed by a signal.
 ///
 /// # Panics
-/// When the C library has no memory for it.
+/// Panics when the C library has no memory to register the function.
 pub(crate) fn remove_at_exit(directory: PathBuf) {
     let mut directories = DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
     if directories.is_empty() {
-        // SAFETY: the function takes no arguments and does not unwind: it unwraps nothing.
+        // SAFETY: the function takes no arguments, and does not unwind, because it cannot panic.
         let failed = unsafe { libc::atexit(remove_all) };
         assert_eq!(failed, 0, "atexit");
     }

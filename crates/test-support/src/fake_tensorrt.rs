@@ -45,7 +45,7 @@ impl FakeTensorrt {
         fakes
     }
 
-    /// Lets the directory stay until this process ends, for fakes in a `static`.
+    /// Keeps the directory until this process ends, for fakes in a `static`.
     pub fn remove_at_exit(&self) {
         remove_at_exit(self.directory.path().to_owned());
     }

@@ -28,7 +28,7 @@ pub enum EngineSettingError {
     /// No setting has this name.
     #[error("{} setting `{name}`; {}", has_no(*engine), advice(name, *engine))]
     Unknown {
-        /// The engine. `None` when it is not known yet.
+        /// `None` while the engine is not known.
         engine: Option<EngineKind>,
         /// The requested name.
         name: String,
@@ -200,7 +200,7 @@ fn has_no(engine: Option<EngineKind>) -> String {
     )
 }
 
-/// Returns a hint with the nearest name of the engine's settings, or all of the names.
+/// Returns a hint with the most similar setting of the engine, or with all of its settings.
 fn advice(name: &str, engine: Option<EngineKind>) -> String {
     let is_accepted = |setting: &&Setting| engine.is_none_or(|engine| setting.is_accepted_by(engine));
     let known: Vec<&Setting> = SETTINGS.iter().filter(is_accepted).collect();

@@ -33,7 +33,7 @@ pub enum NpyHeaderError {
     /// The header is too long.
     #[error("its header has {0} bytes, at most {MAX} are accepted")]
     TooLong(u32),
-    /// The header does not have required entries or has others.
+    /// The header does not contain exactly the required entries.
     #[error("its header is not a dictionary of descr, fortran_order and shape")]
     Dictionary,
 }

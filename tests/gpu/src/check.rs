@@ -7,9 +7,8 @@ use crate::{
     outcome::{Kit, Outcome},
 };
 
-/// A check.
 pub(crate) struct Check {
-    /// The stable name, also in reports.
+    /// A stable name, which is also used in reports.
     pub(crate) key: &'static str,
     pub(crate) title: &'static str,
     pub(crate) layer: Layer,
@@ -17,12 +16,12 @@ pub(crate) struct Check {
     pub(crate) function: fn(&Kit) -> anyhow::Result<Outcome>,
 }
 
-/// What a check needs.
+/// The libraries that a check needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// CUDA's driver alone.
+    /// Only CUDA's driver.
     Driver,
-    /// TensorRT's libraries too.
+    /// CUDA's driver and TensorRT.
     TensorRt,
 }
 

@@ -1,16 +1,16 @@
-//! The claims of `docs/UNPROVEN.md` on TensorRT and CUDA, by their keys there, and the checks that show them.
+//! The claims about TensorRT and CUDA in `docs/UNPROVEN.md`, with the checks that prove them.
 
 use serde::Serialize;
 
 use crate::outcome::Verdict;
 
-/// A claim of the page.
+/// A claim in UNPROVEN.md.
 pub(crate) struct Claim {
-    /// The key at the beginning of the page's line.
+    /// The key at the beginning of its line.
     pub(crate) key: &'static str,
-    /// The checks that show it; all must pass.
+    /// The checks that prove it. All of them must pass.
     pub(crate) checks: &'static [&'static str],
-    /// The part that the checks cannot show.
+    /// The part that the checks cannot prove.
     pub(crate) remains: Option<&'static str>,
 }
 
@@ -18,7 +18,7 @@ const fn claim(key: &'static str, checks: &'static [&'static str], remains: Opti
     Claim { key, checks, remains }
 }
 
-/// The claims that the kit shows, in the page's order. The page says how the others are shown.
+/// The claims that the kit checks, in the order of UNPROVEN.md. UNPROVEN.md describes how the other claims can be proven.
 pub(crate) const CLAIMS: &[Claim] = &[
     claim(
         "cuda-driver",
@@ -65,18 +65,17 @@ pub(crate) const CLAIMS: &[Claim] = &[
     ),
 ];
 
-/// The state of a claim after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ClaimState {
     Shown,
     Refuted,
-    /// A check was skipped or not chosen.
+    /// A check was skipped or not selected.
     NotRun,
 }
 
 impl Claim {
-    /// Returns the claim's state from the verdicts of the checks that ran.
+    /// Returns the claim's state, based on the verdicts of the checks that ran.
     pub(crate) fn state(&self, verdict_of: impl Fn(&str) -> Option<Verdict>) -> ClaimState {
         let verdicts: Vec<_> = self.checks.iter().map(|check| verdict_of(check)).collect();
         if verdicts.contains(&Some(Verdict::Fail)) {

@@ -1,5 +1,5 @@
-//! Checks of the layer over CUDA's driver, through what `regatta-cuda` offers. The layer launches no kernels and keeps no times of events, so
-//! neither is checked here: TensorRT's engines launch kernels.
+//! Checks of `regatta-cuda`, the layer over CUDA's driver. The layer does not launch kernels or read times of events, so neither is checked here:
+//! TensorRT's engines launch kernels.
 
 pub(crate) mod context;
 pub(crate) mod graphs;
@@ -28,14 +28,14 @@ pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
-/// Pinned memory with random bytes.
+/// Allocates pinned memory with random content.
 fn random_host(context: &Context, bytes: usize, seed: u64) -> Result<HostMemory, CudaError> {
     let mut memory = HostMemory::new(context, bytes)?;
     fill(memory.bytes_mut(), seed);
     Ok(memory)
 }
 
-/// Copies to the device and back, and waits.
+/// Copies bytes to the device and back, and waits for both copies.
 fn round_trip(
     stream: &Stream,
     from: &HostMemory,
@@ -43,7 +43,7 @@ fn round_trip(
     to: &HostMemory,
 ) -> Result<(), CudaError> {
     let bytes = from.bytes().len();
-    // SAFETY: the memories outlive the wait below, also when a call fails: it is made in either case.
+    // SAFETY: the memories outlive the wait below, which is also done when a call fails.
     let copied = unsafe {
         stream
             .copy_to_device(device, from, bytes)

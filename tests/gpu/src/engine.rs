@@ -1,5 +1,5 @@
-//! Checks of TensorRT, of latency and of overhead, through `regatta-agent` as a user runs it: it builds engines, runs benchmarks with the
-//! right answers, and measures.
+//! Checks of TensorRT, of latency and of overhead, through `regatta-agent` as a user runs it: it builds engines, runs benchmarks with known answers,
+//! and measures.
 
 pub(crate) mod agent;
 pub(crate) mod answers;

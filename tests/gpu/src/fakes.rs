@@ -1,4 +1,4 @@
-//! The fakes of CUDA's driver and of TensorRT, laid out as a machine has the libraries.
+//! The fakes of CUDA's driver and of TensorRT, in the directory layout of the real libraries.
 
 use std::{
     fs,
@@ -8,14 +8,14 @@ use std::{
 
 use anyhow::Context as _;
 
-/// Two devices, whose memory can be exhausted.
+/// Two devices with a limited amount of memory.
 const FAULTS: &str = "devices=2,memory=1073741824";
 
-/// The directories of the fakes.
+/// The directory of the fakes.
 pub(crate) struct Fakes(PathBuf);
 
 impl Fakes {
-    /// Copies the archive's fakes to the places where programs look for the libraries.
+    /// Copies the fakes from the archive to the paths at which programs look for the libraries.
     pub(crate) fn install(work: &Path) -> anyhow::Result<Self> {
         let source =
             std::env::var_os("REGATTA_FAKES").context("--fakes needs the archive: start its `run`")?;
@@ -51,7 +51,7 @@ impl Fakes {
         self.0.join("libfake_plugin.so")
     }
 
-    /// Makes a program use the fakes, unless the environment has other faults of the fake driver.
+    /// Makes a program use the fakes. Faults of the fake driver that are set in the environment take precedence.
     pub(crate) fn apply(&self, command: &mut Command) {
         command.env("LD_LIBRARY_PATH", self.cuda());
         if std::env::var_os("FAKE_CUDA_FAULTS").is_none() {

@@ -1,5 +1,5 @@
-//! Checks for a machine with an NVIDIA GPU, which `tests/gpu/build.sh` packs into one archive: the layer over CUDA's driver, then TensorRT,
-//! latency and overhead. Each check is a process of its own, so that a crash or hang of the driver fails one check only.
+//! Checks for a machine with an NVIDIA GPU, which `tests/gpu/build.sh` packs into one archive: the layer over CUDA's driver, then TensorRT, latency
+//! and overhead. Each check runs in a separate process, so that a crash or hang of the driver only fails one check.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
@@ -108,7 +108,7 @@ fn usage(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Runs the chosen checks and writes the report.
+/// Runs the selected checks and writes the report.
 fn run(options: &Run) -> anyhow::Result<ExitCode> {
     if options.fakes && options.tensorrt.is_some() {
         return Ok(usage("--fakes brings its own TensorRT: leave out --tensorrt"));
@@ -121,7 +121,9 @@ fn run(options: &Run) -> anyhow::Result<ExitCode> {
         |key: &str| options.only.is_empty() || options.only.iter().any(|text| key.contains(text.as_str()));
     let chosen: Vec<_> = CHECKS.iter().filter(|check| is_chosen(check.key)).collect();
     if chosen.is_empty() {
-        return Ok(usage("no check has such a key; `gpu-kit list` shows all"));
+        return Ok(usage(
+            "no key of a check contains this text; `gpu-kit list` shows all checks",
+        ));
     }
     let work = tempfile::tempdir().context("a temporary directory cannot be made")?;
     let fakes = options.fakes.then(|| Fakes::install(work.path())).transpose()?;
@@ -143,7 +145,7 @@ fn run(options: &Run) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The parts of the archive and the user's files, for the checks' processes.
+/// Collects the parts of the archive and the user's files for the processes of the checks.
 fn kit(options: &Run, work: &Path, fakes: Option<&Fakes>) -> anyhow::Result<Kit> {
     let absolute = |path: &Option<PathBuf>| path.as_ref().map(fs::canonicalize).transpose();
     let program = std::env::current_exe()?;
@@ -175,7 +177,7 @@ fn kit(options: &Run, work: &Path, fakes: Option<&Fakes>) -> anyhow::Result<Kit>
     })
 }
 
-/// Runs one check, and writes its outcome to a file: a driver may print on the standard output.
+/// Runs one check, and writes its outcome to a file, because a driver may print to standard output.
 fn run_one(key: &str, kit: &Path, outcome: &Path) -> anyhow::Result<()> {
     let kit: Kit = serde_json::from_slice(&fs::read(kit)?)?;
     let check = CHECKS.iter().find(|check| check.key == key);

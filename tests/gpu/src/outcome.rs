@@ -1,23 +1,23 @@
-//! What the process of a check gets, and what it returns.
+//! The input and the result of a check's process.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The parts of the kit and the user's files, as the process of a check gets them.
+/// The parts of the kit and the user's files.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Kit {
     pub(crate) program: PathBuf,
     pub(crate) agent: PathBuf,
-    /// TensorRT's libraries; `None` when only the driver is checked.
+    /// The directory of TensorRT's libraries. `None` when only the driver is checked.
     pub(crate) tensorrt: Option<PathBuf>,
     pub(crate) shims: PathBuf,
-    /// Small networks of speech, absent when the archive was built without them.
+    /// The directory of the small speech networks. It is missing when the archive was built without them.
     pub(crate) speech: PathBuf,
     pub(crate) plugins: Option<PathBuf>,
     pub(crate) resnet50: Option<PathBuf>,
     pub(crate) has_fakes: bool,
-    /// A directory that the checks of one run share, for engines.
+    /// A directory for engines, shared by all checks of a run.
     pub(crate) work: PathBuf,
 }
 
@@ -39,7 +39,6 @@ impl Verdict {
     }
 }
 
-/// A measured number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
     pub(crate) name: String,
@@ -47,11 +46,11 @@ pub(crate) struct Figure {
     pub(crate) unit: String,
 }
 
-/// The end of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) verdict: Verdict,
-    /// What was checked, why it failed, or what is missing.
+    /// A description of the check, the reason why it failed, or the missing part.
     pub(crate) detail: String,
     pub(crate) figures: Vec<Figure>,
 }
@@ -73,7 +72,7 @@ impl Outcome {
         Self::new(Verdict::Fail, detail)
     }
 
-    /// For a check whose subject this machine does not have.
+    /// Returns the outcome of a check that this machine does not support.
     pub(crate) fn skipped(reason: impl Into<String>) -> Self {
         Self::new(Verdict::Skip, reason)
     }

@@ -1,4 +1,4 @@
-//! The driver and its devices, as a process of its own finds them before the checks: a driver may crash or hang when it is initialised.
+//! Reads the facts of the driver and its devices in a separate process before the checks, because a driver may crash or hang during initialisation.
 
 use std::{
     fs,
@@ -22,10 +22,10 @@ pub(crate) struct DriverFacts {
     pub(crate) gpus: Vec<String>,
 }
 
-/// Reads the facts in another process.
+/// Reads the facts in a separate process.
 ///
 /// # Errors
-/// One sentence when this machine has no driver that works, or no device.
+/// Returns an error of one sentence when this machine has no working driver, or no device.
 pub(crate) fn probe(program: &Path, fakes: Option<&Fakes>, work: &Path) -> anyhow::Result<DriverFacts> {
     let outcome = work.join("probe.json");
     let mut command = Command::new(program);
@@ -48,7 +48,7 @@ pub(crate) fn probe(program: &Path, fakes: Option<&Fakes>, work: &Path) -> anyho
     facts.map_err(anyhow::Error::msg)
 }
 
-/// Reads the facts in this process, and writes them or the reason to a file.
+/// Reads the facts in this process, and writes them, or the reason why that failed, to a file.
 pub(crate) fn write(outcome: &Path) -> anyhow::Result<()> {
     let facts = read().map_err(|error| format!("{error:#}"));
     fs::write(outcome, serde_json::to_vec(&facts)?)?;

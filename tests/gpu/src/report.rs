@@ -18,13 +18,13 @@ use crate::{
     runner::Finished,
 };
 
-/// In front of every line over fakes.
+/// The prefix of every line when fakes are used.
 const FAKES: &str = "FAKES ";
 
 #[derive(Serialize)]
 pub(crate) struct Report {
     schema: u32,
-    /// Whether this is a test of the kit, over fakes: it shows nothing about hardware.
+    /// Whether this was a test of the kit with fakes, which proves nothing about hardware.
     fakes: bool,
     kit: &'static str,
     begun: Timestamp,
@@ -33,7 +33,7 @@ pub(crate) struct Report {
     claims: Vec<ClaimEntry>,
 }
 
-/// The machine, as far as its files and the driver describe it.
+/// Facts about the machine, from its files and from the driver.
 #[derive(Serialize)]
 struct Machine {
     system: Option<String>,
@@ -79,7 +79,7 @@ impl Report {
         if self.fakes { FAKES } else { "" }
     }
 
-    /// Prints a line, marked over fakes.
+    /// Prints a line, with a prefix when fakes are used.
     pub(crate) fn line(&self, text: &str) {
         println!("{}{text}", self.prefix());
     }
@@ -96,7 +96,7 @@ impl Report {
         self.line(&format!("{:<22} {:<4} {:>7}  {}", "check", "", "time", "result"));
     }
 
-    /// Prints a check's line and keeps it.
+    /// Prints the line of a check, and adds the check to the report.
     pub(crate) fn add(&mut self, check: &Check, finished: Finished) {
         let Finished { outcome, seconds } = finished;
         self.line(&format!(
@@ -120,12 +120,12 @@ impl Report {
             .count()
     }
 
-    /// Returns whether no check failed, and at least one passed.
+    /// Returns whether no check failed and at least one passed.
     pub(crate) fn all_passed(&self) -> bool {
         self.count(Verdict::Fail) == 0 && self.count(Verdict::Pass) > 0
     }
 
-    /// Writes the report and returns the paths of its files. Over fakes their names say so, and no claim is listed.
+    /// Writes the report and returns the paths of its files. With fakes, the file names say so, and no claims are listed.
     pub(crate) fn write(&mut self, directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
         if !self.fakes {
             self.claims = CLAIMS
@@ -170,7 +170,7 @@ impl Report {
             self.begun.strftime("%Y-%m-%d %H:%M UTC")
         );
         let mut line = |line: &str| {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{line}");
         };
         for (name, value) in self.machine.lines() {
@@ -252,7 +252,7 @@ impl Machine {
     }
 }
 
-/// Returns the sorted names of a directory's files.
+/// Returns the sorted file names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory)
         .into_iter()
@@ -272,7 +272,7 @@ fn figures(figures: &[Figure]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a number with three or more significant digits.
+/// Formats a number with at least three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),

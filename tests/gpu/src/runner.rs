@@ -1,4 +1,4 @@
-//! Runs a check in a process of its own, within its time limit.
+//! Runs a check in a separate process, within its time limit.
 
 use std::{
     fs::{self, File},
@@ -16,16 +16,12 @@ use crate::{
     subprocess::Subprocess,
 };
 
-/// The end of a check, with the time that it took.
+/// The outcome of a check, and the time that it took.
 pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
     pub(crate) seconds: f64,
 }
 
-/// Runs one check.
-///
-/// # Errors
-/// When no process can be started; what the process does is an outcome.
 pub(crate) fn run(check: &Check, kit: &Kit, fakes: Option<&Fakes>, work: &Path) -> anyhow::Result<Finished> {
     if check.layer == Layer::TensorRt && kit.tensorrt.is_none() {
         return Ok(Finished {
@@ -61,7 +57,7 @@ pub(crate) fn run(check: &Check, kit: &Kit, fakes: Option<&Fakes>, work: &Path) 
     Ok(Finished { outcome, seconds })
 }
 
-/// Returns the last line that a process printed, after a colon.
+/// Returns the last line that a process printed, prefixed with a colon.
 fn last_line(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,4 @@
-//! Programs with a time limit, each in a process group of its own.
+//! Programs with a time limit, each in its own process group.
 
 use std::{
     io,
@@ -10,13 +10,13 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Between two looks at a process.
+/// The interval between checks whether a process has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// A started program. Dropping it kills its process group.
 pub(crate) struct Subprocess(Child);
 
-/// The end of a program.
+/// The way in which a program ended.
 pub(crate) enum End {
     Exited(ExitStatus),
     /// It was killed at the time limit.
@@ -24,7 +24,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Returns the reason for which the program did not succeed, `None` if it did.
+    /// Returns the reason why the program failed. Returns `None` if it succeeded.
     pub(crate) fn failure(&self, limit: Duration) -> Option<String> {
         match self {
             Self::TimedOut => Some(format!("did not end within {} s", limit.as_secs())),
@@ -42,7 +42,7 @@ impl Subprocess {
         command.process_group(0).spawn().map(Self)
     }
 
-    /// Waits for the end, at most for `limit`.
+    /// Waits until the program ends, and kills it after `limit`.
     pub(crate) fn wait(&mut self, limit: Duration) -> io::Result<End> {
         let begin = Instant::now();
         loop {
@@ -60,7 +60,7 @@ impl Subprocess {
 
     /// Sends a signal to the process group.
     pub(crate) fn signal(&self, signal: Signal) {
-        // A group that has ended needs no signal.
+        // The group may have ended already, so errors are ignored.
         if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, signal);
         }

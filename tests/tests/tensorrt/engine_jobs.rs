@@ -115,7 +115,7 @@ fn devices_calibrate_and_describe_their_engines() {
     let mut tensorrt = TensorrtLab::new(lab);
     tensorrt.start();
     let _ = tensorrt.json(&["asset", "add", "--benchmark", "digits"]);
-    // The network has no scales, and digits has no published list.
+    // The network has no scales, and digits has no published calibration list.
     let words = [
         "--scenario",
         "Offline",
@@ -128,7 +128,7 @@ fn devices_calibrate_and_describe_their_engines() {
     let printed = String::from_utf8_lossy(&refused.stderr);
     assert!(
         refused.status.code() == Some(2)
-            && printed.contains("need int8 engines of digits, which need scales"),
+            && printed.contains("select int8 engines for digits, which need scales"),
         "{printed}"
     );
     let none = tensorrt.engine_job("inspect", &[]);
@@ -263,7 +263,7 @@ fn a_fresh_device_keeps_the_engines_that_its_runs_build() {
     );
 }
 
-/// Boards have no operator: what fills their disks is seen and removed from the workstation.
+/// Nobody works at a board, so engines that fill its disk must be listed and removed from the workstation.
 #[test]
 fn engines_of_a_device_are_listed_and_removed() {
     let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
@@ -307,7 +307,7 @@ fn engines_of_a_device_are_listed_and_removed() {
     assert!(keys().is_empty());
 }
 
-/// The best engine of a device with a GPU, TensorRT and its shim; without the shim the CPU's.
+/// The default is the best engine of a device: TensorRT with a GPU and a shim, and the CPU engine without the shim.
 #[test]
 fn a_device_uses_tensorrt_by_default_if_its_shim_is_there() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
@@ -342,7 +342,7 @@ fn a_device_uses_tensorrt_by_default_if_its_shim_is_there() {
 fn an_engine_that_cannot_be_built_fails_its_run_with_the_reason() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut tensorrt = TensorrtLab::new(lab);
-    // The network has a layer of a plug-in that nobody named.
+    // The network has a layer from a plug-in that no setting names.
     tensorrt.lab.device_prefix.push("FAKE_TRT_PLUGIN=1".to_owned());
     tensorrt.start();
     let run = tensorrt.end_of(&tensorrt.queued_runs(&ACCURACY)[0]);

@@ -117,7 +117,7 @@ impl Announcements {
         self.inventory.is_older_than_pause(now)
     }
 
-    /// Handles a new connection: the first repetition follows soon.
+    /// Handles a new connection: the first repetition is sent soon.
     pub(crate) fn handle_connected(&mut self, now: Instant) {
         self.repeat_at = Some(now + FIRST_REPETITION);
     }

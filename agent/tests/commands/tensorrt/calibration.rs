@@ -123,7 +123,7 @@ fn int8_is_calibrated_over_samples_once() {
     );
 }
 
-/// Samples have the network's own type. The engine's may be another, as in NVIDIA's settings for ResNet50.
+/// Samples have the type of the network's input. The engine's input may have another type, as in NVIDIA's settings for ResNet50.
 #[test]
 fn an_engine_whose_input_has_another_type_is_calibrated_in_the_same_command() {
     let place = Place::new();
@@ -144,7 +144,7 @@ fn an_engine_whose_input_has_another_type_is_calibrated_in_the_same_command() {
     assert!(other.stderr.contains("calibration scales found in "), "{other:?}");
 }
 
-/// TensorRT would leave layers in other types, or fail after a long build.
+/// Without scales, TensorRT would run layers in other types, or fail after a long build.
 #[test]
 fn int8_without_scales_is_refused_before_the_build() {
     let place = Place::new();

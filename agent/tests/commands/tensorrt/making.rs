@@ -29,7 +29,7 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     runs(&place, &[workspace]);
     runs(&place, &["workspace_size=0"]);
 
-    // More than any machine has is bounded at the build and at the run alike.
+    // A workspace larger than any machine's memory is limited in the same way by the build and by the run.
     place.build(
         &["--batch", "8", "--workspace", "4000000000", "--ignore-memory"],
         &[],

@@ -45,7 +45,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Returns whether a thread that this process does not see may still make a session. If not, ends the rest of the session: after a
+    /// Returns whether a thread of another process may still run the session. If not, cleans up after the session: after a
     /// panic, a full disk or a killed coordinator its row is open, and its lease stale.
     fn is_session_open(&self, session: &str, end: &ThreadEnd) -> anyhow::Result<bool> {
         let row = self.store.power_sessions().get(session)?;

@@ -107,7 +107,7 @@ impl Gate {
         let session = cookie::session_id(headers).and_then(|id| self.access.sessions.find(&id));
         let visitor = session.map_or(Visitor::Unknown, Visitor::User);
         if matches!(visitor, Visitor::User(_)) {
-            // Without them, the session is refused where it is needed.
+            // Without current tokens, the session is refused where it is needed.
             let _ = self.access.has_current_tokens().await;
         }
         Ok(match self.access.admits(&visitor) {
@@ -155,7 +155,7 @@ impl Gate {
         Ok((visitor, request))
     }
 
-    /// Returns the denial of a visitor who is not admitted: a login helps, unless no token can be verified.
+    /// Returns the denial for a visitor who is not admitted. Logging in helps unless tokens cannot be verified now.
     fn login_or_unreadable(&self) -> Denial {
         match self.access.are_tokens_current() {
             true => Denial::Login,

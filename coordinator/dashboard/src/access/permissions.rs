@@ -19,8 +19,8 @@ use super::{
 use regatta_lab_net::fair_slots::{Eviction, FairSlots, Slot};
 use regatta_lab_store::{PageToken, Store};
 
-/// The interval at which the end of a right to read is checked: nothing else shows that a program's token has expired, or that the tokens
-/// cannot be read any more.
+/// The interval at which the end of a right to read is checked. Nothing else shows that a program's token has expired, or that the tokens can no
+/// longer be read.
 const CHECK: Duration = Duration::from_millis(500);
 /// The largest number of live views of readers with tokens. It is less than the number of connections, and less than the hub's views.
 const MAX_LIVE_VIEWS: usize = 48;
@@ -51,9 +51,8 @@ pub(super) enum TokenRefusal {
     Unknown,
     /// The address sent too many wrong tokens.
     TooManyAttempts,
-    /// The tokens cannot be read, so that a revocation would not be seen.
+    /// The tokens cannot be read, so a revocation would not be noticed.
     Unreadable,
-    /// The page has a defect.
     Internal,
 }
 
@@ -113,18 +112,18 @@ impl Access {
         self.valid(token, from)
     }
 
-    /// Returns whether the tokens are as the store had them some seconds ago at most.
+    /// Returns whether the tokens were compared with the store within the last few seconds.
     pub(super) fn are_tokens_current(&self) -> bool {
         self.tokens.is_current()
     }
 
-    /// Returns the same, and looks at the store if it was not read for a while, as after a pause of the process.
+    /// Does the same, but reads the store first if it was not read recently, for example because the process was suspended.
     pub(super) async fn has_current_tokens(&self) -> bool {
         self.tokens.is_current() || self.follower.refresh().await
     }
 
-    /// Returns a token if it is valid. An ended one is not a guess: it has separate attempts, so that a program that still sends it
-    /// keeps nobody else at its address out.
+    /// Returns a token if it is valid. An expired token is not a guess: it counts against separate attempts, so that a program that still sends it
+    /// does not lock out others at the same address.
     fn valid(&self, token: PageToken, from: IpAddr) -> Result<PageToken, TokenRefusal> {
         if token.is_valid(Timestamp::now()) {
             self.follower.note_use(token.number);

@@ -98,7 +98,7 @@ impl Sessions {
     }
 }
 
-/// Frees a place for one more session among `most` of a kind.
+/// Ends the oldest sessions of a kind, so that one more does not exceed `most`.
 fn end_oldest(
     sessions: &mut HashMap<[u8; 32], Arc<Session>>,
     most: usize,

@@ -22,7 +22,7 @@ use regatta_text::ErrorChain;
 const REFRESH: Duration = Duration::from_millis(250);
 /// The longest wait to store a use. It delays the next look at the store.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// The longest wait for a look that was requested. The thread may be waiting for a disk that does not answer.
+/// The maximum wait for a requested read of the store. The thread may be blocked by a disk that does not respond.
 const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// The largest number of requests that wait. All waiting ones are answered by one look.
 const MAX_REQUESTS: usize = 256;

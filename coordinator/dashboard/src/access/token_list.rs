@@ -1,5 +1,5 @@
-//! A copy of the tokens in memory, so that a check costs no query. The store is authoritative, and [`super::token_follower`] follows it. A copy
-//! that was not compared with the store for a while admits nobody: a token may have been revoked since.
+//! A copy of the tokens in memory, so that a check needs no query. The store is authoritative, and [`super::token_follower`] follows it. A copy that
+//! was not compared with the store recently admits nobody, because a token may have been revoked since.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
@@ -12,18 +12,18 @@ use subtle::ConstantTimeEq as _;
 use super::secret::Secret;
 use regatta_lab_store::PageToken;
 
-/// The greatest age of the copy. The store is read several times a second, so that a command that locks it for a moment keeps nobody out.
+/// The maximum age of the copy. The store is read several times a second, so a command that locks it for a moment does not lock anybody out.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The tokens, valid or not.
 pub(super) struct TokenList {
     tokens: RwLock<Arc<[PageToken]>>,
-    /// The time at which the store had these tokens.
+    /// The last time at which the store contained exactly these tokens.
     confirmed: Mutex<Instant>,
 }
 
 impl TokenList {
-    /// Creates a list of the tokens that the store has now.
+    /// Creates a list of the tokens that the store contains now.
     pub(super) fn new(tokens: Vec<PageToken>) -> Self {
         Self {
             tokens: RwLock::new(tokens.into()),
@@ -39,12 +39,12 @@ impl TokenList {
         is_changed
     }
 
-    /// Notes that the store had these tokens at a time.
+    /// Records that the store contained these tokens at `time`.
     pub(super) fn confirm(&self, time: Instant) {
         *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = time;
     }
 
-    /// Returns whether the store was read so recently that the tokens may be relied on.
+    /// Returns whether the store was read recently enough to rely on the tokens.
     pub(super) fn is_current(&self) -> bool {
         let confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
         confirmed.elapsed() < MAX_AGE

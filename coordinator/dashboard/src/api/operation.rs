@@ -51,7 +51,7 @@ impl Parameter {
 pub(super) enum DocumentReader {
     /// Reads the store at once, with the connection that live pages share.
     Stored(fn(&mut Reader, &ApiRequest) -> Result<Value, PageError>),
-    /// Computes for a while, over a separate connection.
+    /// Takes long to compute, so it uses a separate connection.
     Computed(fn(&Workspace, &ApiRequest) -> Result<Value, PageError>),
 }
 

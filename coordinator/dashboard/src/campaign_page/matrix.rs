@@ -12,7 +12,7 @@ use crate::{
 };
 use regatta_lab_store::CellRow;
 
-/// The number of cells of a device and combination that have a separate mark. More are counted.
+/// The maximum number of cells of a device and combination that are drawn one by one. Beyond it, only their number is shown.
 const MAX_MARKS: usize = 10;
 
 impl ShownState {

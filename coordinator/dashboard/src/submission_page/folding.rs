@@ -1,4 +1,4 @@
-//! Combines equal findings about many places: fifty systems with the same missing fields of their descriptions.
+//! Combines equal findings about many places, for example the same missing fields in the descriptions of fifty systems.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The progress of a submission: what each result has and what is missing, with the next command.
+//! The progress of a submission: the complete and the missing parts of each result, with the next command.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,9 @@ use regatta_lab_views::{
     wording,
 };
 
-/// The number of reasons, and of next commands, that are listed.
+/// The maximum number of reasons, and of next commands, to list.
 const MAX_LINES: usize = 10;
 
-/// Renders the progress of every measured benchmark.
 pub(super) fn section(status: &SubmissionStatus) -> Markup {
     html! {
         @if status.results.is_empty() {
@@ -54,7 +53,7 @@ fn row(result: &ResultStatus) -> Markup {
     }
 }
 
-/// Renders a part as a badge that leads to its run, with its figure or the reason of its state.
+/// Renders a part as a badge that links to its run, with its figure or the reason for its state.
 fn part(name: Option<&str>, part: &PartStatus) -> Markup {
     let (class, word) = match part.state {
         PartState::Missing => ("plain", "missing"),

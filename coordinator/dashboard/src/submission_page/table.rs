@@ -1,8 +1,8 @@
-//! A table that a narrow window shows as a card for each row.
+//! A table that becomes one card per row in a narrow window.
 
 use maud::{Markup, html};
 
-/// Renders a table around its rows.
+/// Renders a table with these rows.
 pub(super) fn table(name: &str, titles: &[&str], rows: &Markup) -> Markup {
     html! {
         table role="table" aria-label=(name) {

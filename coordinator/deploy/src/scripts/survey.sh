@@ -1,4 +1,4 @@
-# Says what this machine is, a `key=value` line each. Words: NAME OF THE PACKAGE'S COPY, then files to hash; none to hash nothing.
+# Describes this machine in `key=value` lines. Arguments: NAME OF THE PACKAGE'S COPY, then the files to hash; without arguments it hashes nothing.
 # Changes nothing.
 say() { printf '%s=%s\n' "$1" "$2"; }
 copy=${1:-}
@@ -21,7 +21,7 @@ if command -v sudo >/dev/null 2>&1; then
     # Asked for the program that is run by it: sudoers may exempt some programs from the password and not others.
     if sudo -n sh -c : regatta 2>/dev/null; then say sudo free; else say sudo asks; fi
 fi
-# The library that an engine would load, by its name or by the package's version; and what a shim for it is compiled with.
+# The library that an engine would load, its version by file name or package, and the headers and libraries that a shim is compiled with.
 triple=$(uname -m)-linux-gnu
 for library in "/usr/lib/$triple"/libnvinfer.so.[0-9]*.[0-9]*.[0-9]*; do
     [ ! -e "$library" ] || say tensorrt "${library##*/libnvinfer.so.}"
@@ -40,7 +40,7 @@ say free_home_kib "$(space "$HOME")"
 say free_usr_kib "$(space /usr)"
 say free_state_kib "$(space /var/lib)"
 disk=$(df -P /usr 2>/dev/null | awk 'NR == 2 { print $6 }')
-# The last of several mounts at one place counts.
+# If there are several mounts at one mount point, the last one counts.
 case $(awk -v disk="$disk" '$2 == disk { options = $4 } END { print options }' /proc/mounts 2>/dev/null) in
     ro | ro,*) say usr read-only ;;
 esac

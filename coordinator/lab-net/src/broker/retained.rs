@@ -1,6 +1,6 @@
 //! Limits the retained messages of one device in the embedded broker to its hello and its runs' states, and their bytes in total. The library
-//! bounds retained messages only by their number. Without a limit per device, one device could use all of them. Without a limit in total, a
-//! client of a workspace without TLS could fill the memory in the names of ever new devices.
+//! bounds retained messages only by their number. Without a limit per device, one device could use the complete quota. Without a limit in total, a
+//! client of a workspace without TLS could fill the memory by inventing device names.
 
 use std::{
     collections::HashMap,

@@ -1,7 +1,7 @@
 //! Routes messages between the coordinator and devices at a cost that does not grow with the fleet.
 //!
 //! The library compares each message with every filter of its router that has a wildcard, and each device has two. Devices that have proven
-//! their key therefore subscribe in a separate router, in which nothing is published but last wills. A message to a device goes to its
+//! their key therefore subscribe in a separate router, in which only last wills are published. A message to a device goes to its
 //! session by its name. Clients without a certificate may be anything, so they share the coordinator's router, at the library's cost.
 
 use std::sync::Arc;

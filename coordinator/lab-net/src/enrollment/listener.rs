@@ -1,4 +1,4 @@
-//! The listener for enrollments. Each connection carries one request and one answer. `Desk` decides on the answer.
+//! The listener for enrollments. Each connection has one request and one response. `Desk` decides on the response.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 

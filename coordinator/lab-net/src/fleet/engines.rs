@@ -1,5 +1,5 @@
-//! The engines that a device cannot run, by its own description, and the one that its runs use by default. A run process on the device
-//! still checks its own engine.
+//! Determines from a device's description which engines it cannot run, and which one is the default. A run process on the device still checks its
+//! engine.
 
 use std::borrow::Cow;
 
@@ -7,23 +7,23 @@ use regatta_types::documents::EngineKind;
 
 use regatta_lab_store::DeviceRow;
 
-/// The engines that compute a model's answers, the fastest first. The first that a device can run is its default.
+/// The engines that compute a model's answers, fastest first. A device's default is the first one that it can run.
 const COMPUTING: [EngineKind; 2] = [EngineKind::Tensorrt, EngineKind::Tract];
 
-/// Returns the engine of a device's runs whose request names none. `None` when the device can run no engine that computes answers.
+/// Returns the default engine of a device. `None` when the device cannot run any engine that computes answers.
 pub fn default_engine(device: &DeviceRow) -> Option<EngineKind> {
     COMPUTING
         .into_iter()
         .find(|engine| engine_obstacle(device, *engine).is_none())
 }
 
-/// Returns the engine of a device's health check: its default engine. A device without one is checked with `null`, whose answers do not
-/// come from the model, so that the check covers agent, LoadGen and delivery only.
+/// Returns the engine for a device's health check: its default engine, or else `null`. `null` does not compute answers, so the check then only covers
+/// the agent, LoadGen and delivery.
 pub fn health_check_engine(device: &DeviceRow) -> EngineKind {
     default_engine(device).unwrap_or(EngineKind::Null)
 }
 
-/// Returns why a device has no default engine.
+/// Returns the reasons why a device has no default engine.
 pub fn default_engine_obstacles(device: &DeviceRow) -> String {
     let obstacles = COMPUTING.into_iter().filter_map(|engine| {
         let obstacle = engine_obstacle(device, engine)?;

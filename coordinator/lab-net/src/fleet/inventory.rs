@@ -1,6 +1,6 @@
 //! Inventories: the lists of runs that devices hold, assembled from pages, and their effect on the runs.
 //!
-//! A run that is missing from a complete inventory is no longer on the device. A run that was given up and is listed is reopened.
+//! A run that is missing from a complete inventory is no longer on the device. An abandoned run that is listed is reopened.
 //! Hellos decide neither, because their list may be truncated.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The authority of the live page's certificate. Browsers do not accept Ed25519 certificates, so it has a separate P-256 key. People import
+//! The authority of the live page's certificate. Browsers do not accept Ed25519 certificates, so it needs a separate P-256 key. People import
 //! it into their browsers; its name constraints keep a thief of the key from vouching for any other site.
 //!
 //! ```text

@@ -41,7 +41,7 @@ const CAPACITY_WAIT: (Duration, Duration) = (Duration::from_secs(2), Duration::f
 /// Seconds without traffic before the connection is tested.
 const KEEP_ALIVE: u16 = 20;
 /// The silence after which the connection is dropped. The broker acknowledges every message, and the client library tests an idle
-/// connection. It does not test a connection with messages to send, however long no answer arrives.
+/// connection. It does not test a connection that has messages to send, however long the peer is silent.
 const MAX_SILENCE: Duration = Duration::from_secs(2 * KEEP_ALIVE as u64);
 /// The first and the longest pause before another connection attempt.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));

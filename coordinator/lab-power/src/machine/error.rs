@@ -27,12 +27,11 @@ pub enum MachineError {
         /// The last line that it printed.
         last_line: String,
     },
-    /// The program does not end.
+    /// The program did not end in time.
     #[error("{python} has not ended within {} s", .waited.as_secs())]
     Endless {
-        /// The interpreter.
+        /// The Python interpreter.
         python: String,
-        /// The time that was waited.
         waited: Duration,
     },
     /// The program's report cannot be parsed.

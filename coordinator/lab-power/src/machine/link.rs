@@ -19,7 +19,7 @@ use super::{error::MachineError, login_shell::LoginShell};
 
 /// The longest wait for an answer. A network may stall for some seconds without losing a session.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The longest time of a program that looks at a machine, which waits for NTP and PTDaemon.
+/// The time limit of a program that examines a machine. The program waits for NTP and PTDaemon.
 pub(super) const RUN_PATIENCE: Duration = Duration::from_secs(90);
 /// The most bytes of a session's files; the official programs' logs of a day are smaller. The other machine decides what it sends.
 const MAX_SESSION_BYTES: u64 = 2 << 30;

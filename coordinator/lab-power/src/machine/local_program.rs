@@ -1,4 +1,4 @@
-//! A Python program of this machine, which looks at it: from its start to its end, within a limit of time and of output.
+//! Runs a Python program that examines this machine, with limits on its time and output.
 
 use std::{
     io::{self, Read, Write as _},
@@ -11,19 +11,19 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{error::MachineError, link::MAX_ERROR};
 
-/// The interval for looking whether the program has ended.
+/// The interval between checks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The most bytes that are read of each output. A program that prints more gets a write error.
+/// The maximum number of bytes to read from each output. A program that prints more gets a write error.
 const MAX_OUTPUT: u64 = 1 << 20;
-/// The time in which a program ends by SIGTERM. The one that reads a meter then ends PTDaemon, for which it waits 10 s.
+/// The time that a program has to end after SIGTERM. The program that reads a meter then ends PTDaemon, and waits 10 s for it.
 const TERM_PATIENCE: Duration = Duration::from_secs(12);
-/// The time in which it ends by SIGKILL. One that waits for a disk may not.
+/// The time that it has to end after SIGKILL. A program that waits for a disk may not end.
 const KILL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Runs a program with a line of input to its end. Returns what it printed.
+/// Runs a program with one line of input, and returns its output.
 ///
 /// # Errors
-/// Returns an error when Python does not run, or the program fails or does not end within `longest`.
+/// Returns an error when Python does not start, or when the program fails or does not end within `longest`.
 pub(super) fn run(
     python: &str,
     program: &str,
@@ -44,7 +44,7 @@ pub(super) fn run(
     let printed = process.stdout.take().map(read_in_background);
     let errors = process.stderr.take().map(read_in_background);
     if let Some(mut stdin) = process.stdin.take() {
-        // A program that does not read has failed, which its end reports. The line fits into the pipe.
+        // A program that does not read its input has failed, which its exit status reports. The line fits into the pipe.
         let _ = writeln!(stdin, "{input}");
     }
     let Some(status) = end_within(&mut process, longest).map_err(refused)? else {
@@ -68,7 +68,7 @@ pub(super) fn run(
     }
 }
 
-/// Waits until a program has ended. `None` when it has not after `longest`.
+/// Waits until a program has ended. Returns `None` if it is still running after `longest`.
 fn end_within(process: &mut Child, longest: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     loop {
@@ -82,10 +82,10 @@ fn end_within(process: &mut Child, longest: Duration) -> io::Result<Option<ExitS
     }
 }
 
-/// Ends a program by SIGTERM, or after `patience` by SIGKILL.
+/// Ends a program with SIGTERM, and with SIGKILL if it has not ended after `patience`.
 fn end(process: &mut Child, patience: Duration) -> io::Result<()> {
     for (signal, patience) in [(Signal::TERM, patience), (Signal::KILL, KILL_PATIENCE)] {
-        // It is not waited for yet, so that no other process has its number.
+        // The process was not waited for yet, so no other process can have its number.
         kill_process(Pid::from_child(process), signal)?;
         if end_within(process, patience)?.is_some() {
             break;
@@ -97,13 +97,13 @@ fn end(process: &mut Child, patience: Duration) -> io::Result<()> {
 fn read_in_background(output: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What could be read of a broken pipe says most.
+        // The part that was read before a pipe broke is the most useful message.
         let _ = output.take(MAX_OUTPUT).read_to_end(&mut bytes);
         bytes
     })
 }
 
-/// Returns what a program that has ended printed.
+/// Returns the output of a program that has ended.
 fn text_of(output: Option<JoinHandle<Vec<u8>>>) -> String {
     let bytes = output.map(|reader| reader.join().unwrap_or_default());
     String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
@@ -140,7 +140,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // From its first line on it ignores the signal.
+        // It ignores the signal once it has printed its first line.
         let mut line = [0];
         process.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
         end(&mut process, Duration::from_millis(300)).unwrap();

@@ -1,5 +1,5 @@
 # Reads the meter for a few seconds through PTDaemon, as the official server does, and restores its ranges. Reads and prints a line of JSON.
-# It ends PTDaemon also when it is asked to end.
+# It also ends PTDaemon when it receives SIGTERM.
 import json, os, signal, socket, subprocess, sys, tempfile, time
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

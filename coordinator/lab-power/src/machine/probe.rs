@@ -37,7 +37,7 @@ pub struct Probe {
     /// The time zone, as `+0100`.
     pub zone: String,
     pub boot_id: Option<String>,
-    /// `None` when the directory is not a copy.
+    /// `None` when the directory is not a copy of power-dev.
     pub power_dev: Option<ProbedPowerDev>,
     pub ptd: Option<String>,
     pub meter: Option<String>,

@@ -1,4 +1,4 @@
-//! The reports of a machine during a session: the output of `watch.py`, which runs there beside the official programs.
+//! The reports of a machine during a session, parsed from the output of `watch.py`, which runs there beside the official programs.
 
 use std::{path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! The steps before a session: the checks, the end of earlier sessions, and the removal of their files.
+//! The steps before a session: checking the machines, ending earlier sessions, and removing their files.
 
 use std::{
     thread,

@@ -1,4 +1,4 @@
-//! The steps after a session: the verdict, and the record in any case.
+//! The steps after a session: judging it, and writing the record, whether it succeeded or failed.
 
 use std::path::Path;
 

@@ -295,8 +295,8 @@ impl Ingest {
         }
     }
 
-    /// Stores that identities became duplicated or single. Each change is detected once, so it is not part of the batch's transaction,
-    /// which can be lost. What cannot be stored is tried again with the next batch.
+    /// Stores that identities became duplicated or unique. Each change is detected only once, so it is not part of the batch's transaction, which may
+    /// be rolled back. A change that cannot be stored is retried with the next batch.
     fn store_identities(&mut self) {
         for (device, duplicated) in std::mem::take(&mut self.identities) {
             let stored = self.store.all_or_nothing(|store| {

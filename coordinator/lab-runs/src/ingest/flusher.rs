@@ -1,4 +1,4 @@
-//! Flushes files and directories to disk on a separate thread, so that the next batch is written and hashed meanwhile. The thread
+//! Flushes files and directories to disk on a separate thread, so that the next batch can be written and hashed at the same time. The thread
 //! flushes one list at a time and does not know streams.
 
 use std::{
@@ -24,7 +24,6 @@ pub(super) struct Flusher {
 /// The streams that are flushed together.
 #[derive(Debug, Default)]
 pub(super) struct FlushJob {
-    /// The files, each with its result.
     pub(super) files: Vec<Arc<File>>,
     /// The directories that have the files' names. A directory that cannot be flushed fails every file.
     pub(super) directories: BTreeSet<PathBuf>,

@@ -90,7 +90,7 @@ pub(super) fn is_held(path: &Path) -> bool {
     })
 }
 
-/// Returns the process that holds the lock. `None` when nobody holds it, or when the file does not name the process that does.
+/// Returns the process that has the lock. `None` when no process has it, or when the file does not name that process.
 pub(super) fn holder(path: &Path) -> Option<u32> {
     if !is_held(path) {
         return None;
@@ -99,8 +99,8 @@ pub(super) fn holder(path: &Path) -> Option<u32> {
     has_open(process, path).then_some(process)
 }
 
-/// Returns whether a process has a file open, so that a number which another process has by now is not taken for the holder's. Processes of
-/// other users, and systems without `/proc`, do not tell: the answer is yes.
+/// Returns whether a process has a file open. This detects a process number that was reused after the holder ended. The result is `true` for
+/// processes of other users and on systems without `/proc`, where this is unknown.
 fn has_open(process: u32, path: &Path) -> bool {
     let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
     let (Ok(file), Ok(descriptors)) = (identity(path), fs::read_dir(format!("/proc/{process}/fd"))) else {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(holder(&path), Some(std::process::id()));
         let refused = Lock::take(&path).unwrap_err().to_string();
         assert!(refused.contains(&std::process::id().to_string()), "{refused}");
-        // The number of a process that does not hold it.
+        // The number of a process that does not have the lock.
         fs::write(&path, std::os::unix::process::parent_id().to_string()).unwrap();
         assert_eq!(holder(&path), None);
         drop(lock);

@@ -3,8 +3,8 @@
 //! ```text
 //! regatta.toml            configuration
 //! regatta.db              the store (SQLite)
-//! regatta.lock            held by the daemon that serves the workspace, with its process number
-//! serve.log               output of the daemon in the background; serve.log.1 is the older part
+//! regatta.lock            locked by the daemon that serves the workspace; contains its process id
+//! serve.log               output of the daemon in the background; serve.log.1 has the older output
 //! judging, judging.large  the runs that are being judged now
 //! upgrade.lock            held by a command that upgrades devices
 //! keys/                   the lab's keys (`keys`), for their owner only
@@ -14,8 +14,8 @@
 //! configs/systems/        likewise
 //! scratch/                data and models for accuracy, unless configured or MLPERF_SCRATCH_PATH says elsewhere
 //! assets/                 what devices get from here, by content (`assets`)
-//! packages/               packages of the agent that the user put here, for `regatta device deploy`
-//! shims/                  TensorRT shims that were compiled for boards, and packages with them
+//! packages/               agent packages from the user, for `regatta device deploy`
+//! shims/                  TensorRT shims that were compiled for boards, and packages that contain them
 //! runs/<id>/spec.json     what was asked for, as it was sent
 //! runs/<id>/partial/      streams on their way
 //! runs/<id>/files/        streams that are whole and have the device's SHA-256
@@ -165,7 +165,7 @@ impl Workspace {
         self.root.join("regatta.db")
     }
 
-    /// Returns the path of the output of a daemon in the background.
+    /// Returns the path of the log of a daemon in the background.
     pub fn serve_log(&self) -> PathBuf {
         self.root.join("serve.log")
     }
@@ -217,7 +217,7 @@ impl Workspace {
         RunDir(self.runs().join(run.to_string()))
     }
 
-    /// Returns the path of the notes of the runs that are being judged. The one of a large run has the extension `large`.
+    /// Returns the path of the notes about runs that are being judged. The note about a large run has the extension `large`.
     pub fn judging(&self) -> PathBuf {
         self.root.join("judging")
     }
@@ -243,7 +243,7 @@ impl Workspace {
         lock::is_held(&self.root.join("upgrade.lock"))
     }
 
-    /// Returns the process that serves this workspace. `None` when none does, or when it cannot be found out.
+    /// Returns the process that serves this workspace. `None` when there is none, or when it is unknown.
     pub fn serving_process(&self) -> Option<u32> {
         lock::holder(&self.root.join("regatta.lock"))
     }

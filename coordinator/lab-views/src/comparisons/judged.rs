@@ -279,7 +279,7 @@ impl Floor {
 /// The A/A floors of devices, computed when they are needed.
 struct Floors<'a> {
     all: &'a Runs<'a>,
-    /// The runs of each side. A pair of both sides is not an A/A pair, because the difference may not be in any document.
+    /// The runs of each side. A pair of runs from both sides is not an A/A pair, because the difference may not be recorded in any document.
     sides: [BTreeSet<RunId>; 2],
     least: f64,
     known: BTreeMap<DeviceId, BTreeMap<Combination, AaPairs>>,

@@ -43,7 +43,7 @@ pub struct DeviceDocument<'a> {
     labels: &'a [DeviceLabel],
     agent: &'a str,
     engines: Vec<&'static str>,
-    /// The engine of runs that name none.
+    /// The engine of runs that do not name one.
     default_engine: Option<&'static str>,
     unavailable_engines: BTreeMap<&'static str, Cow<'static, str>>,
     first_seen: &'a str,

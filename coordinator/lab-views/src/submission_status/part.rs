@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::wording::{run_problems, run_text};
 
-/// How far a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartState {
@@ -16,7 +15,7 @@ pub enum PartState {
     Missing,
     /// The newest run has not ended.
     Open,
-    /// The newest run cannot be used.
+    /// No run can be used.
     Failed,
     /// A run is good, but cannot be submitted.
     Rehearsal,
@@ -24,21 +23,18 @@ pub enum PartState {
     Done,
 }
 
-/// The state of a part, and the run that shows it.
+/// The state of a part, and the run that determines it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PartStatus {
-    /// How far it is.
     pub state: PartState,
-    /// The run.
     pub run: Option<RunId>,
     /// The figure of a good run: its performance, or its accuracy with the target.
     pub figure: Option<String>,
-    /// The phase of a run that has not ended, or why a run cannot be used or submitted.
+    /// The phase of a run that has not ended, or the reason why a run cannot be used or submitted.
     pub detail: Option<String>,
 }
 
 impl PartStatus {
-    /// Returns a part without a run.
     pub(super) const fn missing() -> Self {
         Self {
             state: PartState::Missing,
@@ -48,8 +44,8 @@ impl PartStatus {
         }
     }
 
-    /// Returns the state of a part by its runs, newest first. A run that can be submitted comes before one that has not ended, that before
-    /// a rehearsal, and a failure counts when there is nothing else.
+    /// Determines the state of a part from its runs, newest first. A run that can be submitted is preferred, then one that has not ended, then a
+    /// rehearsal, and a failed run only if there is no other.
     pub(super) fn of<'a>(runs: impl Iterator<Item = &'a RunRow>) -> Self {
         let mut best = Self::missing();
         for row in runs {
@@ -80,7 +76,7 @@ impl PartStatus {
         }
     }
 
-    /// Returns the run, if it is good.
+    /// Returns the run if it is good.
     pub(super) fn measured_run(&self) -> Option<RunId> {
         self.run
             .filter(|_| matches!(self.state, PartState::Done | PartState::Rehearsal))

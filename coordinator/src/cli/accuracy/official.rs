@@ -168,7 +168,7 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// Reads the figures of a metric that only the script computes. `None` when its output does not have one. Without a count, all responses
+/// Reads the figures of a metric that only the script computes. Returns `None` when one of them is not in its output. Without a count, all responses
 /// count as missing.
 pub(super) fn figures(
     output: &[u8],

@@ -12,7 +12,6 @@ use crate::exit::{self, CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
 use regatta_lab_views::wording;
 
-/// Prints the verification.
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let Verified {
         round,
@@ -25,7 +24,6 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     Ok(if report.passed() { exit::OK } else { exit::NO })
 }
 
-/// A verified audit.
 pub(super) struct Verified {
     round: String,
     report: Report,

@@ -1,5 +1,5 @@
-//! `regatta benchmark prepare`: gets and makes all files that runs of benchmarks need. [`plan`](plan::plan) finds out which steps are missing from
-//! what is there, so that a second call continues after an interruption, and does nothing when nothing is missing.
+//! `regatta benchmark prepare`: gets and makes all files that runs of benchmarks need. [`plan`](plan::plan) determines the missing steps from the
+//! existing files, so a second call continues after an interruption, and does nothing when nothing is missing.
 
 mod archive_check;
 mod execution;
@@ -34,9 +34,9 @@ use crate::{
 };
 use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
 
-/// The name of every benchmark that an engine computes.
+/// Selects every benchmark that an engine can run.
 const ALL: &str = "all";
-/// The lock below the scratch directory.
+/// The name of the lock in the scratch directory.
 const LOCK: &str = ".prepare.lock";
 
 /// Flags of `benchmark prepare`.
@@ -44,19 +44,20 @@ const LOCK: &str = ".prepare.lock";
 #[command(after_help = "\
 Examples:
   regatta benchmark prepare resnet50 --from ILSVRC2012_img_val.tar --for boat-1
-      all that runs on boat-1 need: ImageNet unpacked and preprocessed in the types of its system, network, assets
+      everything that the runs on boat-1 need: ImageNet, unpacked and preprocessed in the types of its system, and the network
   regatta benchmark prepare bert-99 rnnt --dry-run
-      the steps that are missing, and the space that they take
+      the missing steps, and the space that they need
 
-The same command continues after an interruption. What needs a registration is listed; the exit code is 1 while it is missing.")]
+The same command continues after an interruption. Files that need a registration are listed, and the exit code
+is 1 while they are missing.")]
 pub(in crate::cli) struct PrepareArgs {
-    /// Benchmarks, or `all` for each that an engine computes
+    /// Benchmarks, or `all` for each that an engine can run
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// An archive, file or directory that cannot be fetched, such as ILSVRC2012_img_val.tar; repeatable
+    /// An archive, file or directory that cannot be fetched, for example ILSVRC2012_img_val.tar; repeatable
     #[arg(long, value_name = "ARCHIVE|DIR")]
     from: Vec<PathBuf>,
-    /// Prepare the samples with which these devices, or devices with this label, run the benchmarks, comma separated
+    /// Prepare the samples in the form that these devices need; comma-separated names, ids or labels
     /// [default: the samples of the benchmark's file]
     #[arg(long = "for", value_name = "DEVICE|LABEL", value_delimiter = ',')]
     devices: Vec<String>,
@@ -66,7 +67,7 @@ pub(in crate::cli) struct PrepareArgs {
     /// The Python that exports networks, with numpy, onnx and for rnnt torch [default: one that is installed into the workspace]
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
-    /// Show the steps and the space that they take, and change nothing
+    /// Show the steps and the space that they need, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -110,7 +111,7 @@ pub(super) fn run(args: &PrepareArgs, context: &Context) -> CommandResult {
     Ok(if report.is_complete() { exit::OK } else { exit::NO })
 }
 
-/// Returns the benchmarks with these names, each once.
+/// Returns the benchmarks with these names, without duplicates.
 fn chosen<'a>(names: &[String], benchmarks: &'a BenchmarkCatalogue) -> Result<Vec<&'a Benchmark>, Failure> {
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in names {
@@ -133,7 +134,7 @@ fn computed(benchmarks: &BenchmarkCatalogue) -> Vec<&Benchmark> {
     all
 }
 
-/// Locks the scratch directory, since two preparations would write the same files.
+/// Locks the scratch directory, because two preparations would write the same files.
 fn lock(scratch: &Path) -> Result<File, Failure> {
     let path = scratch.join(LOCK);
     let unusable = |error| Failure::could_not(format!("cannot write {}: {error}", path.display()));
@@ -148,7 +149,7 @@ fn lock(scratch: &Path) -> Result<File, Failure> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Failure::could_not(format!(
-            "another `regatta benchmark prepare` works in {}",
+            "another `regatta benchmark prepare` is running in {}",
             scratch.display()
         ))
         .hint("wait until it has ended")),
@@ -156,7 +157,6 @@ fn lock(scratch: &Path) -> Result<File, Failure> {
     }
 }
 
-/// The preparation of benchmarks.
 struct Preparation<'a> {
     subjects: Vec<Subject<'a>>,
     devices: Vec<DeviceRow>,
@@ -165,7 +165,7 @@ struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    /// Plans every benchmark, and refuses what cannot fit.
+    /// Plans every benchmark. Fails if the files would not fit.
     fn planned(&self, is_dry_run: bool) -> Result<Report, Failure> {
         let mut known = Vec::new();
         for subject in &self.subjects {
@@ -195,7 +195,7 @@ impl Preparation<'_> {
         })
     }
 
-    /// Executes the steps in their order, up to the first that fails.
+    /// Executes the steps in order, and stops at the first failure.
     fn execute(&self, report: &mut Report, args: &PrepareArgs, context: &Context) -> Result<(), Failure> {
         let execution = Execution {
             workspace: self.workspace,
@@ -222,7 +222,7 @@ impl Preparation<'_> {
     }
 }
 
-/// Returns a benchmark's planned steps, without those that an earlier benchmark has too.
+/// Returns the planned steps of a benchmark, except those that an earlier benchmark also needs.
 fn benchmark_report(
     subject: &Subject<'_>,
     facts: &Facts,

@@ -23,7 +23,7 @@ pub(in crate::cli) struct CheckedPlan {
     pub(in crate::cli) estimate: PlanEstimate,
     /// The conditions that stop it from being measured now, but not from starting.
     pub(in crate::cli) missing: Vec<String>,
-    /// The files that no asset has, a sentence for each benchmark. Devices need local copies of them.
+    /// One sentence per benchmark with files that are not assets. Devices need local copies of them.
     pub(in crate::cli) missing_files: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn check(path: &Path, workspace: &Workspace, store: &Store) -> Result
     check_text(&text, &path.display().to_string(), workspace, store)
 }
 
-/// Checks the text of a plan. Problems name its origin.
+/// Checks the text of a plan. `origin` names the plan in messages.
 ///
 /// # Errors
 /// Returns a failure with the origin, the line and the reason of the first problem.

@@ -28,7 +28,7 @@ pub(in crate::cli) struct StartArgs {
 /// Stores a checked plan with all its cells.
 ///
 /// # Errors
-/// Returns a failure when another campaign has its name, or the store fails.
+/// Returns a failure when another campaign has the same name, or when the store fails.
 pub(in crate::cli) fn start(checked: &CheckedPlan, store: &Store) -> Result<(), Failure> {
     let (plan, expanded) = (&checked.plan, &checked.expanded);
     let is_new = store.campaigns().add(&NewCampaign {
@@ -47,7 +47,6 @@ pub(in crate::cli) fn start(checked: &CheckedPlan, store: &Store) -> Result<(), 
     )))
 }
 
-/// Starts a campaign.
 pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let checked = check(&args.plan, &workspace, &store)?;

@@ -64,7 +64,7 @@ pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
     })
 }
 
-/// Describes how a file differs from a download's published checksum. `None` when it is equal, or when none is published.
+/// Describes how a file differs from a download's published checksum. Returns `None` when they are equal, or when no checksum is published.
 ///
 /// # Errors
 /// Returns a failure when the file cannot be read.

@@ -1,5 +1,5 @@
-//! `regatta data fetch`: downloads a benchmark's free files to their places. Never fetches files that a publisher gives only on
-//! request, and unpacks no archive.
+//! `regatta data fetch`: downloads a benchmark's free files to their places. Does not fetch files that a publisher provides only on request, and does
+//! not unpack archives.
 
 use std::{
     fs,
@@ -58,10 +58,10 @@ pub(super) fn run(benchmark: &Benchmark, scratch: &Path, context: &Context) -> C
     Ok(exit::OK)
 }
 
-/// Fetches a download, and returns the path of its file or archive. `None` when it is not free.
+/// Fetches a download. Returns the path of its file or archive, or `None` when it is not freely available.
 ///
 /// # Errors
-/// Returns an error when it cannot be downloaded, or is not the published file. The same call continues.
+/// Returns an error when it cannot be downloaded, or is not the published file. The next call continues the download.
 pub(in crate::cli) fn fetch_file(
     download: &Download,
     benchmark: &Benchmark,

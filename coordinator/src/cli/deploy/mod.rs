@@ -84,8 +84,8 @@ struct DeployFlags {
     /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// The agent's package, or a directory of packages [default: dist-out here, packages in the workspace, those installed with
-    /// this program, or dist-out of its sources, where a missing one is built]
+    /// The agent's package, or a directory of packages [default: the packages in ./dist-out, in the workspace, beside this program, or in dist-out of
+    /// its sources, where a missing package is built]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
     /// Installation method: `system` (.deb, needs root) or `user` (archive, no root) [default: system if possible]

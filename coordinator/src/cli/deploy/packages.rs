@@ -1,5 +1,5 @@
-//! Finds the agent's packages: the named ones, otherwise those that were installed with this program, built in a checkout, or put into the
-//! workspace. Builds a missing one where there is a checkout and a compiler, and says the command elsewhere.
+//! Finds the agent's packages: those that the user names, otherwise those that were installed with this program, built in a checkout, or copied into
+//! the workspace. Builds a missing package if there is a checkout with a compiler, and otherwise names the command to do so.
 
 use std::{
     env,
@@ -18,14 +18,14 @@ use regatta_deploy::{InstallMethod, NoPackageError, Package, PackageError, Packa
 const DIST_OUT: &str = "dist-out";
 /// The directory of packages in a workspace.
 const IN_WORKSPACE: &str = "packages";
-/// The directory of packages beside an installed program, from the directory of the program.
+/// The directory of packages beside an installed program, relative to the program's directory.
 const INSTALLED: &str = "../share/regatta/packages";
 
-/// The packages at hand, and the places from which more may come.
+/// The available packages, and the sources of further ones.
 #[derive(Debug)]
 pub(in crate::cli) struct PackagePlaces {
     packages: Mutex<Vec<Package>>,
-    /// Held by the board for which packages are built.
+    /// Locked while packages are built, on behalf of one board.
     building: Mutex<()>,
     is_named: bool,
     may_build: bool,
@@ -34,7 +34,7 @@ pub(in crate::cli) struct PackagePlaces {
 }
 
 impl PackagePlaces {
-    /// Reads the `named` files and directories; without any, the directories where packages usually are.
+    /// Reads the `named` files and directories, or the usual directories of packages if `named` is empty.
     ///
     /// # Errors
     /// Returns an error when a file is not a package.
@@ -59,13 +59,12 @@ impl PackagePlaces {
         })
     }
 
-    /// Builds nothing: packages that are missing are an error with the command that makes them.
+    /// Disables building. The error for a missing package then contains the command that builds it.
     pub(in crate::cli) fn without_building(mut self) -> Self {
         self.may_build = false;
         self
     }
 
-    /// Returns the error for a missing package.
     pub(in crate::cli) fn missing(&self, architecture: &str) -> NoPackageError {
         self.missing_because(architecture, String::new())
     }
@@ -93,7 +92,7 @@ impl PackagePlaces {
         }
     }
 
-    /// Returns whether both packages for an architecture are at hand.
+    /// Returns whether both packages for an architecture are available.
     fn has(&self, architecture: &str) -> bool {
         let packages = self.at_hand();
         [InstallMethod::System, InstallMethod::User].iter().all(|way| {
@@ -118,7 +117,7 @@ impl PackageSource for PackagePlaces {
         progress: &dyn ProgressReporter,
     ) -> Result<Vec<Package>, NoPackageError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another board's call may have made them meanwhile.
+        // The call of another board may have built them in the meantime.
         if self.has(architecture) {
             return Ok(self.at_hand());
         }
@@ -148,7 +147,7 @@ impl PackageSource for PackagePlaces {
     }
 }
 
-/// Returns the directories of packages that exist, the preferred ones first.
+/// Returns the existing directories of packages, in order of preference.
 fn usual_places(workspace: &Path, checkout: Option<&Path>) -> Vec<PathBuf> {
     let program = env::current_exe().ok();
     let places = [
@@ -164,7 +163,7 @@ fn usual_places(workspace: &Path, checkout: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the checkout of this program's sources, which is above the program or the working directory.
+/// Returns the checkout that contains this program or the working directory.
 fn checkout() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let here = env::current_dir().ok()?;

@@ -84,7 +84,7 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
     if args.show {
         return rollout_document::show(context, &workspace, &store);
     }
-    // An upgrade records its packages when it begins, so that it builds none later.
+    // An upgrade records its packages when it begins, so none are built later.
     let places = PackagePlaces::find(&args.flags.package, workspace.root())?.without_building();
     let packages = places.at_hand();
     if packages.is_empty() {
@@ -195,7 +195,7 @@ fn left_over(packages: &[Package], store: &Store) -> Result<Upgrade, Failure> {
     })
 }
 
-/// Stores an upgrade that begins, or that one continues. Returns its number.
+/// Stores a new upgrade, or the continuation of an earlier one. Returns its number.
 fn record(upgrade: &Upgrade, packages: &[Package], store: &Store) -> Result<u64, Failure> {
     if let Some(continued) = &upgrade.continued {
         store.rollouts().set_outcome(continued.number, None)?;

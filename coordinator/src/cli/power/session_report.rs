@@ -1,4 +1,4 @@
-//! Reports a session while it runs, and of its failure: the words and exit codes of the command line.
+//! Reports the progress of a session and its failure: the wording and the exit codes of the command line.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! `regatta power simulate`: a complete session on this machine with the official programs, a simulated PTDaemon, a separate
-//! clock server and the agent as workload. It shows that everything but the meter works, and measures nothing.
+//! `regatta power simulate`: a complete session on this machine with the official programs, a simulated PTDaemon, a separate clock server and the
+//! agent as workload. It tests everything except the meter, and measures nothing.
 
 use std::{
     ffi::OsString,

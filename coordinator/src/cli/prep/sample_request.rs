@@ -1,4 +1,4 @@
-//! Makes a set of samples, in process: for `regatta prep`, and for commands that need the samples on their way.
+//! Makes a set of samples in this process, for `regatta prep` and for commands that need the samples as an intermediate step.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use regatta_types::{
 
 use crate::exit::Failure;
 
-/// The source of a scale that the benchmark's file has.
+/// The recorded source of a scale from the benchmark's file.
 pub(in crate::cli) const PUBLISHED: &str = "published";
 
-/// Returns the scale of `int8` samples that a benchmark's file has. `None` for other samples, and where nobody published one.
+/// Returns the scale of `int8` samples in a benchmark's file. Returns `None` for other samples, and if no scale was published.
 pub(in crate::cli) const fn published_scale(benchmark: &Benchmark, form: Form) -> Option<f32> {
     match &benchmark.prep {
         Some(Prep::JpegImages(kind)) if matches!(form.dtype, Dtype::Int8) => kind.int8_scale,
@@ -28,10 +28,9 @@ pub(in crate::cli) const fn published_scale(benchmark: &Benchmark, form: Form) -
     }
 }
 
-/// Why no set of samples was made.
+/// The reason why a set of samples was not made.
 pub(in crate::cli) enum NotMade {
     Failure(Failure),
-    /// Images are damaged.
     Damaged(PrepError),
 }
 
@@ -41,28 +40,27 @@ impl From<Failure> for NotMade {
     }
 }
 
-/// A set of samples to make.
 #[derive(Debug)]
 pub(in crate::cli) struct SampleRequest<'a> {
     pub(in crate::cli) benchmark: &'a Benchmark,
     pub(in crate::cli) form: Form,
     /// The quantisation, for `int8` only.
     pub(in crate::cli) quantised: Option<Quantised>,
-    /// The directory of the published data set; `None` for the usual one.
+    /// The directory of the published data set. `None` selects the default one.
     pub(in crate::cli) data: Option<&'a Path>,
-    /// The labels or annotations; `None` for those among the images.
+    /// The labels or annotations. `None` selects those beside the images.
     pub(in crate::cli) labels: Option<&'a Path>,
-    /// A calibration list whose samples are made instead.
+    /// A calibration list. If it is set, only the samples of the list are made.
     pub(in crate::cli) calibration: Option<&'a Path>,
-    /// Whether samples of damaged images are made too.
+    /// Whether to make the samples of damaged images, too.
     pub(in crate::cli) accepts_damaged: bool,
 }
 
 impl SampleRequest<'_> {
-    /// Makes the benchmark's own samples, or others made of them; the own ones are made first where they are not there.
+    /// Makes the benchmark's own samples, or samples in another form. Makes the own samples first if the other form is made from them.
     ///
     /// # Errors
-    /// [`NotMade`]; a second call continues.
+    /// Returns [`NotMade`]. A second call continues.
     pub(in crate::cli) fn make(
         &self,
         out: &Path,
@@ -114,7 +112,7 @@ impl SampleRequest<'_> {
         Ok(convert_samples(benchmark, form, quantised, out, progress).map_err(failure)?)
     }
 
-    /// Makes samples of JPEG images or volumes in any form. Without the images, converts the 32-bit samples if they are there.
+    /// Makes samples of JPEG images or volumes in any form. If the images are missing, converts the 32-bit samples instead, if they exist.
     fn make_of_images(
         &self,
         out: &Path,
@@ -151,7 +149,7 @@ fn only_images() -> Failure {
     Failure::misuse("--accept-damaged is for benchmarks of images")
 }
 
-/// Returns the failure of a command for an error of preparation.
+/// Converts an error of preparation to the failure of a command.
 pub(super) fn failure(error: PrepError) -> Failure {
     match error {
         PrepError::Squad(SquadError::Read { .. }) | PrepError::Published(PublishedError::Read { .. }) => {

@@ -63,10 +63,9 @@ pub(in crate::cli) struct PruneArgs {
     dry_run: bool,
 }
 
-/// How runs are removed.
 #[derive(Clone, Copy)]
 struct RemovalOptions {
-    /// Whether the user has confirmed it with a flag.
+    /// Whether the user has confirmed the removal with a flag.
     is_confirmed: bool,
     dry_run: bool,
 }

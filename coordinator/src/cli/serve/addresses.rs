@@ -1,5 +1,5 @@
-//! The addresses of a coordinator that serves: as text for people, and as a document, which also goes from a process in the background to the
-//! command that started it.
+//! The addresses of a serving coordinator: as text for people, and as a document, which the background process also sends to the command that started
+//! it.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::daemon::Daemon;
 use regatta_lab_net::keys::PAGE_CERTIFICATE;
 use regatta_lab_store::workspace::{DEFAULT_PAGE, Workspace};
 
-/// What a coordinator serves, and where.
+/// The services of a coordinator and their addresses.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Addresses {
     workspace: PathBuf,
@@ -18,16 +18,16 @@ pub(super) struct Addresses {
     enrollment: Option<String>,
     assets: Option<String>,
     page: Option<PageAddress>,
-    /// The name or address of this machine, as devices reach it.
+    /// The name or address at which devices reach this machine.
     host: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct PageAddress {
     url: String,
-    /// The program that has the usual port.
+    /// The program that occupies the default port.
     displaced_by: Option<String>,
-    /// The certificate that browsers need, where readers log in.
+    /// The certificate that browsers need if readers have to log in.
     certificate: Option<PathBuf>,
     lacks_tokens: bool,
 }
@@ -52,7 +52,7 @@ impl Addresses {
         }
     }
 
-    /// Returns the number of the process.
+    /// Returns the process id.
     pub(super) const fn process(&self) -> u32 {
         self.process
     }

@@ -1,7 +1,7 @@
-//! `regatta serve --detach`: starts a coordinator in the background, which survives the terminal, and waits until it listens.
+//! `regatta serve --detach`: starts a coordinator in the background, which keeps running when the terminal is closed, and waits until it listens.
 //!
-//! The process in the background has a session of its own. It prints its addresses as a document to a pipe once it listens, and then closes the
-//! pipe. If the pipe ends without a document, the process has failed, and its log says why.
+//! The background process runs in a new session. Once it listens, it writes its addresses as a document to a pipe and closes the pipe. If the pipe is
+//! closed without a document, the process has failed, and its log contains the reason.
 
 use std::{
     env,
@@ -25,17 +25,17 @@ use crate::{
 };
 use regatta_lab_store::{Store, workspace::Workspace};
 
-/// The option of the process in the background.
+/// The option that makes a process the background process.
 pub(super) const IN_BACKGROUND: &str = "in-background";
 
-/// The time after which a command that waits says so.
+/// The time after which a waiting command prints that it waits.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most time that a coordinator may take until it listens.
+/// The maximum time until a coordinator listens.
 const MAX_START: Duration = Duration::from_secs(60);
-/// The most that the process in the background says about its addresses, in bytes.
+/// The maximum size of the document with the addresses in bytes.
 const MAX_DOCUMENT: u64 = 64 << 10;
 
-/// Starts a coordinator unless one serves the workspace already. The exit code is 0 when one serves it.
+/// Starts a coordinator unless one already serves the workspace. The exit code is 0 in both cases.
 pub(super) fn start(context: &Context) -> CommandResult {
     let workspace = context.open()?;
     let log = LogFile::of(&workspace);
@@ -50,7 +50,7 @@ pub(super) fn start(context: &Context) -> CommandResult {
     }
 }
 
-/// Starts the process, with the options of this one. Its session is its own work: before, it is still of this terminal.
+/// Starts the background process with the options of this one. The process creates its session itself, and belongs to this terminal until then.
 fn spawn(workspace: &Workspace, log: &LogFile) -> Result<Child, Failure> {
     let unusable =
         |error: io::Error| Failure::could_not(format!("cannot write {}: {error}", log.path().display()));
@@ -73,14 +73,14 @@ fn options_in_background(words: impl Iterator<Item = OsString>) -> Vec<OsString>
     words.map(replaced).collect()
 }
 
-/// Waits until the process listens. `None` when it has failed.
+/// Waits until the process listens. Returns `None` if it has failed.
 fn wait_for_addresses(child: &mut Child, log: &LogFile) -> Result<Option<Addresses>, Failure> {
     let Some(pipe) = child.stdout.take() else {
         return Ok(None);
     };
     let (sender, reply) = mpsc::channel();
     thread::spawn(move || {
-        // The command has given up when nobody receives it.
+        // Sending fails if the command no longer waits for the addresses.
         let _ = sender.send(read(pipe));
     });
     let path = log.path().display();
@@ -150,7 +150,7 @@ fn report_running(workspace: &Workspace, log: &LogFile, context: &Context) -> Co
     Ok(exit::OK)
 }
 
-/// Repeats the reason of a start that failed. The exit code is that of the process.
+/// Repeats the reason of a failed start. The exit code is that of the process.
 fn report_failure(child: &mut Child, log: &LogFile, before: u64) -> CommandResult {
     let status = child.wait()?;
     let printed = log.added(before).unwrap_or_default();
@@ -164,7 +164,7 @@ fn report_failure(child: &mut Child, log: &LogFile, before: u64) -> CommandResul
     }
 }
 
-/// Returns the message of a failure, which is the last that a command prints, or everything if there is none.
+/// Returns the failure message, which a command prints last, or the complete output if there is none.
 fn reason(printed: &str) -> &str {
     const BEGINNING: &str = "regatta: ";
     let printed = printed.trim_end();

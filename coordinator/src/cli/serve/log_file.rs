@@ -1,5 +1,5 @@
-//! The log of a coordinator in the background: its standard output and standard error, in a file that is renamed when it is large, so that the
-//! file and the older one together stay bounded.
+//! The log file of a coordinator in the background, which receives its standard output and standard error. A large log is renamed, so that the log
+//! and its predecessor together stay bounded.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -16,14 +16,13 @@ use regatta_lab_store::workspace::Workspace;
 
 /// The size at which the file is renamed.
 const MAX_BYTES: u64 = 8 << 20;
-/// The interval for looking at the size. What is written in it may exceed [`MAX_BYTES`].
+/// The interval between checks of the size. The file may exceed [`MAX_BYTES`] by the output of one interval.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The time until the next attempt after one that failed.
+/// The pause after a failed attempt to rename the file.
 const RETRY: Duration = Duration::from_secs(60);
-/// The most that is read of a start that failed.
+/// The maximum number of bytes to read from the log of a failed start.
 const MAX_REASON: u64 = 64 << 10;
 
-/// The file.
 #[derive(Debug, Clone)]
 pub(super) struct LogFile {
     path: PathBuf,
@@ -42,18 +41,18 @@ impl LogFile {
         &self.path
     }
 
-    /// Opens the file for a process that adds to it.
+    /// Opens the file for appending.
     pub(super) fn open(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.create(true).append(true).mode(0o600).open(&self.path)
     }
 
-    /// Returns the size in bytes; 0 for a missing file.
+    /// Returns the size in bytes, or 0 for a missing file.
     pub(super) fn bytes(&self) -> u64 {
         fs::metadata(&self.path).map_or(0, |found| found.len())
     }
 
-    /// Returns what was added behind the first `before` bytes.
+    /// Returns the text after the first `before` bytes.
     pub(super) fn added(&self, before: u64) -> io::Result<String> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(before))?;
@@ -62,12 +61,12 @@ impl LogFile {
         Ok(String::from_utf8_lossy(&added).into_owned())
     }
 
-    /// Makes standard output the file that standard error is.
+    /// Redirects standard output to the file.
     pub(super) fn take_standard_output(&self) -> io::Result<()> {
         redirect(&self.open()?, libc::STDOUT_FILENO)
     }
 
-    /// Renames the file whenever it is large, and continues in a new one. Does not end.
+    /// Renames the file whenever it is large, and continues in a new one. Never returns.
     pub(super) async fn keep_bounded(self) {
         loop {
             let pause = match self.rotate() {
@@ -89,7 +88,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Renames a large file, and returns a new one.
+    /// Renames the file if it is large. Returns the new file.
     fn renew_if_large(&self) -> io::Result<Option<File>> {
         if self.bytes() <= self.max_bytes {
             return Ok(None);
@@ -99,9 +98,9 @@ impl LogFile {
     }
 }
 
-/// Makes one of the standard descriptors another name of a file.
+/// Redirects a standard descriptor to a file.
 fn redirect(file: &File, descriptor: RawFd) -> io::Result<()> {
-    // SAFETY: `file` is open. The standard descriptors have no owner that would close them.
+    // SAFETY: `file` is open, and the standard descriptors are not owned by a value that would close them.
     match unsafe { libc::dup2(file.as_raw_fd(), descriptor) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -130,7 +129,7 @@ mod tests {
         let older = directory.path().join("serve.log.1");
         assert_eq!(fs::read(&older).unwrap(), b"0123456789abc");
         assert_eq!(fs::read(log.path()).unwrap(), b"new");
-        // The file before is given up.
+        // The older file is overwritten.
         file.write_all(b" and larger").unwrap();
         log.renew_if_large().unwrap().unwrap();
         assert_eq!(fs::read(&older).unwrap(), b"new and larger");

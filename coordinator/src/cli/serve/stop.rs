@@ -1,4 +1,4 @@
-//! `regatta serve --stop`: ends the coordinator that serves the workspace as Ctrl-C would, and waits until it has ended.
+//! `regatta serve --stop`: ends the coordinator that serves the workspace, in the same way as Ctrl-C, and waits until it has ended.
 
 use std::{
     thread,
@@ -14,14 +14,14 @@ use crate::{
 };
 use regatta_lab_store::workspace::Workspace;
 
-/// The interval for looking whether it has ended.
+/// The interval between checks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time after which a command that waits says so.
+/// The time after which a waiting command prints that it waits.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most time that an end may take: messages are stored, and a run that is being judged is finished.
+/// The maximum time until a coordinator has ended. It stores its messages, and finishes judging a run.
 const MAX_END: Duration = Duration::from_secs(120);
 
-/// Ends the coordinator. The exit code is 0 when none serves the workspace any more.
+/// Ends the coordinator. The exit code is 0 if no coordinator serves the workspace afterwards.
 pub(super) fn stop(context: &Context) -> CommandResult {
     let workspace = context.open()?;
     let root = workspace.root().display();
@@ -46,7 +46,7 @@ pub(super) fn stop(context: &Context) -> CommandResult {
     Ok(exit::OK)
 }
 
-/// Returns the process that serves the workspace. One that has just locked it has not written its number yet.
+/// Returns the process that serves the workspace. Retries, because a process writes its number shortly after it locks the workspace.
 fn process(workspace: &Workspace) -> Result<u32, Failure> {
     const ATTEMPTS: usize = 20;
     for _ in 0..ATTEMPTS {
@@ -60,13 +60,13 @@ fn process(workspace: &Workspace) -> Result<u32, Failure> {
 
 fn unknown(workspace: &Workspace) -> Failure {
     Failure::could_not(format!(
-        "which process serves {} cannot be found out",
+        "cannot determine which process serves {}",
         workspace.root().display()
     ))
-    .hint("end it on the machine on which it runs")
+    .hint("end it on the machine where it runs")
 }
 
-/// Waits until nobody serves the workspace.
+/// Waits until no process serves the workspace.
 fn wait(workspace: &Workspace, process: u32) -> Result<(), Failure> {
     let (begun, mut has_reported) = (Instant::now(), false);
     while workspace.is_served() {

@@ -1,4 +1,5 @@
-//! `regatta submission`: show the progress of a submission; stage a tree out of runs; infer, check, truncate, pack and unpack trees of any origin. The work is
+//! `regatta submission`: shows the progress of a submission; stages a tree of runs; infers, checks, truncates, packs and unpacks trees of any origin.
+//! The work is
 //! `crates/submission-check`'s and `crates/submission-stage`'s; here are its flags, reports and exit codes.
 
 mod check;
@@ -16,7 +17,7 @@ use crate::exit::CommandResult;
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Show what the results of a submission have, what is missing, and the next command
+    /// Show the complete and the missing parts of each result, and the next command
     #[command(disable_version_flag = true)]
     Status(status::Args),
     /// Create a submission tree from finished runs

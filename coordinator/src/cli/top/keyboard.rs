@@ -1,4 +1,4 @@
-//! The keys that the user presses, read on a separate thread: reading a terminal blocks.
+//! Reads the user's keys on a separate thread, because reading from a terminal blocks.
 
 use std::{
     io,

@@ -103,7 +103,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Orders scores as NumPy's sort of their negatives: NaN is last.
+/// Orders scores like NumPy's sort of their negatives: NaN comes last.
 pub(super) fn highest_first(one: f32, other: f32) -> Ordering {
     let ordered = other.partial_cmp(&one);
     ordered.unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))

@@ -88,7 +88,7 @@ impl Figures {
         }
     }
 
-    /// Returns the value times a power of ten, if it is an integer then. `None` for text that is not a number.
+    /// Returns the value times a power of ten if the product is an integer. Returns `None` for text that is not a number.
     fn shifted(&self, exponent: u32) -> Option<BigUint> {
         let text = self.text();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

@@ -80,7 +80,7 @@ fn marks(text: &str) -> Vec<Mark<'_>> {
     marks
 }
 
-/// Returns the end of the text behind a mark, and the word there: punctuation, or white space and a word.
+/// Returns the end of the text after a mark, and the word there: punctuation, or white space followed by a word.
 fn behind(text: &str, end: usize) -> Option<(usize, Option<&str>)> {
     let rest = &text[end..];
     let first = rest.chars().next()?;

@@ -1,4 +1,4 @@
-//! Archives for tests: tar by its crate, zip by hand, because the workspace only reads it.
+//! Creates archives for tests: tar with its crate, and zip by hand, because the workspace has no writer for zip.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use flate2::{
 };
 use tar::{EntryType, Header};
 
-/// A directory with an archive and the place into which it is unpacked.
+/// A directory with an archive, and the directory into which it is unpacked.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -57,7 +57,7 @@ pub(crate) fn tar_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
-/// A tar of a file `before`, and an entry whose name the builder would refuse.
+/// A tar with a file `before`, and with an entry whose name the builder would refuse.
 pub(crate) fn tar_with(name: &str, kind: EntryType) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     tar.append_data(&mut header(EntryType::Regular, 1), "before", &b"1"[..])
@@ -87,7 +87,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A zip, whose files are stored and deflated in turns.
+/// A zip whose files are alternately stored and deflated.
 pub(crate) fn zip_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let (mut zip, mut directory) = (Vec::new(), Vec::new());
     for (number, (name, content)) in files.iter().enumerate() {

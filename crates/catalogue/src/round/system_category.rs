@@ -1,4 +1,4 @@
-//! The category that a system is submitted in, which decides about the scenarios that it needs.
+//! The category in which a system is submitted. It determines the required scenarios.
 
 use std::{fmt, str::FromStr};
 
@@ -7,17 +7,14 @@ use regatta_types::UnknownWord;
 /// The category of a system (`submission_rules.adoc`, "System type").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SystemCategory {
-    /// An edge system.
     #[default]
     Edge,
-    /// A datacenter system.
     Datacenter,
-    /// A system of both categories.
+    /// Both categories.
     Both,
 }
 
 impl SystemCategory {
-    /// All categories.
     pub const ALL: [Self; 3] = [Self::Edge, Self::Datacenter, Self::Both];
 
     /// Returns the value of `system_type` in the system's description.

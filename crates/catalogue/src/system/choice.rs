@@ -35,8 +35,7 @@ pub struct SystemValues {
 impl System {
     /// Returns the file's values for a run. `file` and `sha256` identify the file in the record.
     ///
-    /// `sim` uses the values of `tensorrt` when it has none. When the file only has the other power setting, its settings apply but its
-    /// rates do not.
+    /// `sim` uses the values of `tensorrt` if it has none. If the file only has the other power setting, its settings apply, but its rates do not.
     #[must_use]
     pub fn choose(
         &self,

@@ -116,7 +116,7 @@ pub enum SpeechError {
         /// The utterance.
         name: String,
     },
-    /// The transcripts beside the samples are not a list of transcripts.
+    /// The file beside the samples is not a list of transcripts.
     #[error("{path} is not a list of transcripts; hint: prepare the samples again", path = path.display())]
     List {
         /// The file.

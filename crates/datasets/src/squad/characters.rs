@@ -38,7 +38,7 @@ pub(super) fn is_accent(c: char) -> bool {
     c.general_category() == GeneralCategory::NonspacingMark
 }
 
-/// Whether `c` is a separate token as a Chinese character.
+/// Whether `c` is a separate token because it is a Chinese character.
 pub(super) fn is_ideograph(c: char) -> bool {
     matches!(
         u32::from(c),

@@ -1,5 +1,5 @@
 //! The texts of tokens, and the symbols of a transcript: the reference makes them of the text in lower case, without spaces at its ends, and
-//! without characters that are not symbols. Knows no merges: nothing is divided into tokens.
+//! without characters that are not symbols. Does not read merges, because no text is divided into tokens.
 
 use std::{
     io,

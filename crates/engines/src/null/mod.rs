@@ -1,8 +1,8 @@
 //! The `null` engine. It answers immediately with the sample's index, so that a run measures LoadGen and the harness
 //! alone.
 //!
-//! The answer is the index as an unsigned 64-bit little-endian integer. The engine does not read sample data. The answer of a benchmark that
-//! generates tokens counts as two of them, the fewest that LoadGen accepts.
+//! The answer is the index as an unsigned 64-bit little-endian integer. The engine does not read sample data. For a benchmark that generates tokens,
+//! an answer counts as two tokens, the minimum that LoadGen accepts.
 
 use regatta_types::{benchmark::Model, documents::EngineKind};
 
@@ -11,13 +11,13 @@ use super::{
     Loaded,
 };
 
-/// The tokens of an answer that is no sequence of tokens, for a benchmark whose answers are.
+/// The number of tokens to report for an answer that is not a sequence of tokens, if the benchmark's answers are.
 const COUNTED_TOKENS: usize = 2;
 
 /// An engine that answers immediately.
 struct Null {
     max_batch: usize,
-    /// The tokens of each answer, as LoadGen counts them.
+    /// The number of tokens in each answer, as reported to LoadGen.
     tokens: usize,
 }
 
@@ -73,7 +73,7 @@ impl Engine for Null {
     }
 }
 
-/// Returns the tokens of each answer of `null` and `sim`.
+/// Returns the number of tokens to report for each answer of `null` and `sim`.
 pub(super) fn counted_tokens(model: &Model) -> usize {
     if model.generates_tokens() {
         COUNTED_TOKENS

@@ -41,7 +41,7 @@ struct Sim {
     unit: usize,
     unit_name: String,
     max_batch: usize,
-    /// The tokens of each answer, as LoadGen counts them.
+    /// The number of tokens in each answer, as reported to LoadGen.
     tokens: usize,
 }
 

@@ -179,8 +179,8 @@ impl KeptMemory {
         self.is_needed[row] && self.sides[row] != side
     }
 
-    /// Takes the values that a computation has written, which has read a side: the states of these streams are on the other side now. Adds
-    /// the copies of new rows to the stream, to their position in each of the first `rows` rows.
+    /// Takes over the values that a computation has written. It has read one side, so the states of these streams are on the other side now. Enqueues
+    /// copies of the new rows to their position in each of the first `rows` rows.
     ///
     /// # Errors
     /// [`CudaError`] of the driver.

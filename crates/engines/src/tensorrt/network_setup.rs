@@ -14,7 +14,7 @@ pub(super) struct NetworkSetup {
     /// The unit's name and the network's file, for messages.
     pub(super) unit_and_network: String,
     pub(super) tensors: NetworkTensors,
-    /// Whether each computation has a separate number of rows. Otherwise it has all of them.
+    /// Whether the number of rows may differ between computations. Otherwise, every computation uses all rows.
     pub(super) shape_is_free: bool,
     pub(super) profile: usize,
     /// The most streams.

@@ -1,4 +1,4 @@
-//! Loads the networks of a model, each with a separate engine, for loops on GPUs. What a loop does with them is not known here.
+//! Loads the networks of a model, each with a separate engine, for loops on GPUs. The loops that use the networks are elsewhere.
 
 use std::path::{Path, PathBuf};
 

@@ -30,7 +30,7 @@ pub struct TensorRtRequest {
     pub precision: Option<Precision>,
     /// Calibration samples or scales that int8 engines must have been built with. `None` accepts any.
     pub calibration: Option<PathBuf>,
-    /// Workspace that the engines were built with, as far as this machine allows it, compared in MiB. `None` accepts any.
+    /// Workspace with which the engines were built, limited to what this machine allows, and compared in MiB. `None` accepts any.
     pub workspace_bytes: Option<u64>,
     /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
     pub exact_batch: bool,

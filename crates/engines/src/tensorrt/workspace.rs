@@ -1,15 +1,15 @@
-//! The largest workspace with which engines are built. NVIDIA's settings ask for 30 GB where a board has 16, and TensorRT itself has no limit.
+//! The maximum workspace of engine builds. NVIDIA's settings request 30 GB for boards with 16 GB, and TensorRT itself does not limit it.
 
 use std::sync::OnceLock;
 
 use regatta_board::FactsReader;
 use regatta_cuda::devices;
 
-/// A workspace may take this part of the memory that GPU and host share. Weights, TensorRT and the system need the rest.
+/// The divisor of the memory that GPU and host share. Weights, TensorRT and the system need the other part.
 const SHARE: u64 = 2;
 
-/// Returns the workspace in bytes with which an engine is built that needs `requested` bytes: at most half of the memory of a machine whose
-/// GPU shares it. The memory of a discrete GPU is checked by the build.
+/// Limits the requested workspace, in bytes, to half of the memory of a machine whose GPU shares it. The build itself checks the memory of a discrete
+/// GPU.
 pub fn bounded_workspace(requested: u64) -> u64 {
     static LIMIT: OnceLock<u64> = OnceLock::new();
     requested.min(*LIMIT.get_or_init(limit))

@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// The sums of a complete volume at once, as the reference has them.
+    /// The sums of a complete volume, computed at once as in the reference.
     fn expected(
         volume: [usize; 3],
         starts: &[[usize; 3]],

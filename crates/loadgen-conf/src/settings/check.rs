@@ -231,8 +231,8 @@ impl TestSettings {
         self.min_query_count > 0 || self.performance_issue_unique || matches!(self.mode, Mode::AccuracyOnly)
     }
 
-    /// Checks that the requested queries are issued within [`MAX_RUN`] at the expected rate. A default rate is not an expectation:
-    /// only Server has no other rate to go by.
+    /// Checks that the requested queries are issued within [`MAX_RUN`] at the expected rate. A default rate is not an expectation, except in Server,
+    /// which has no other rate.
     fn check_length(&self, sources: &SettingSources) -> Result<(), SettingError> {
         let pace = self.expected_pace();
         let is_expected = self.scenario == Scenario::Server || sources.line(pace.key).is_some();

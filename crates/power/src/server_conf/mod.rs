@@ -84,7 +84,7 @@ pub struct ServerConf {
     pub listen: (IpAddr, u16),
     /// How ranges are found.
     pub ranging_mode: RangingMode,
-    /// PTDaemon's executable, which gets no further arguments here.
+    /// PTDaemon's executable, which is started without further arguments here.
     pub ptd: String,
     /// The meters, in order.
     pub analyzers: Vec<AnalyzerConf>,

@@ -90,7 +90,7 @@ pub struct SessionFailure {
 /// What helps when nothing better is known.
 const OUTPUT: &str = "see server-output.txt and client-output.txt in the session's directory";
 
-/// Words in a program's output, their meaning, and a hint. The first that is found counts.
+/// Texts in a program's output, with their meaning and a hint. The first match counts.
 type Reasons = &'static [(&'static str, &'static str, &'static str)];
 
 /// The supervisor's words about a program that a signal stopped.

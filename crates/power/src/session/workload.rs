@@ -11,8 +11,8 @@ pub trait Workload {
     /// The shell command that the official client runs, twice.
     fn command(&self) -> String;
 
-    /// Is called about ten times per second during the complete session, for what happens beside it. An error ends the session: something
-    /// makes it worthless, or a user requested its end.
+    /// Called about ten times per second during the complete session, for work at the same time. An error ends the session, because it became
+    /// worthless or a user requested its end.
     ///
     /// # Errors
     /// Returns the reason why the session ends.

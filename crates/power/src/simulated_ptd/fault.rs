@@ -1,4 +1,4 @@
-//! The faults of a simulated PTDaemon, as words of a command line.
+//! The faults of a simulated PTDaemon, parsed from command-line arguments.
 
 use std::{fmt, str::FromStr, time::Duration};
 

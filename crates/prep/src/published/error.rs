@@ -50,7 +50,7 @@ pub enum RecordError {
     /// The file is not a JSON array of objects.
     #[error("it is not a JSON array of objects")]
     Json(#[from] serde_json::Error),
-    /// A record does not have a field.
+    /// A field is missing in a record.
     #[error("the record {record} has no `{field}`")]
     Field {
         /// The record, from 1.
@@ -60,7 +60,7 @@ pub enum RecordError {
     /// The file is not UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,
-    /// The first line does not have a column.
+    /// A column is missing in the first line.
     #[error("its first line names no column `{0}`")]
     Column(String),
     /// A line has another number of columns than the first.

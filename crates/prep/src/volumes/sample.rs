@@ -237,7 +237,7 @@ fn finite(value: f64) -> Result<f32, String> {
     Err("a value is not a finite number".to_owned())
 }
 
-/// Returns a class, which is an integer.
+/// Returns a class as an integer.
 fn class(value: f64, classes: usize) -> Result<u8, String> {
     let class = value as u8;
     if f64::from(class) == value && usize::from(class) < classes {

@@ -40,7 +40,7 @@ pub enum AuditError {
     /// A detail log cannot be parsed.
     #[error("an audit needs complete detail logs")]
     DetailLog(#[from] LogFileError<DetailError>),
-    /// A detail log does not have a value that the score needs.
+    /// A value that the score needs is missing in a detail log.
     #[error("{path} has no usable `{key}`", path = path.display())]
     DetailKey {
         /// The log's path.

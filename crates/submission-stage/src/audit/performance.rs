@@ -48,7 +48,7 @@ impl PerformanceVerdict {
 /// Compares the run whose logs are in `reference` with the audit's run in `test`.
 ///
 /// # Errors
-/// Returns an error if a log cannot be read or does not have a value that is compared.
+/// Returns an error if a log cannot be read, or if a value to compare is missing in it.
 pub fn compare_performance(
     rule: &Audit,
     reference: &Path,

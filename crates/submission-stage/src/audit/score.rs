@@ -119,8 +119,8 @@ fn is_score(scenario: &str, line: &str, rule: &Audit) -> bool {
     }
 }
 
-/// Returns both spellings of a percentile. LoadGen printed `90th` up to round v5.0 and prints `90.0th` since then; the scripts of a round
-/// read that of their own LoadGen, and would compare with 0 otherwise.
+/// Returns both spellings of a percentile. LoadGen printed `90th` up to round v5.0, and has printed `90.0th` since. The scripts of a round only read
+/// the spelling of its LoadGen, and would otherwise compare with 0.
 fn spellings(percentile: &str) -> [String; 2] {
     let number = percentile.strip_suffix("th").unwrap_or(percentile);
     let other = match number.strip_suffix(".0") {

@@ -219,7 +219,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// Copies the stricter variant to the other one, if that has no results.
+    /// Copies the stricter variant to the other one if that has no results.
     fn lower_accuracy(
         &self,
         submission: &Submission,

@@ -169,7 +169,7 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// Plans `accuracy.txt`, the reference script's own output. It may only be missing in a rehearsal, and then the file says so.
+    /// Plans `accuracy.txt`, the reference script's own output. It may only be missing in a rehearsal, whose file then says so.
     fn accuracy_text(&mut self, run: &Run, place: String) -> Result<(), StageError> {
         let Some(log) = run.proof(file_name::ACCURACY) else {
             // `logs` has reported the missing log.

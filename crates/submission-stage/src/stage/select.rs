@@ -25,7 +25,7 @@ pub(super) struct SystemRuns<'a> {
     pub(super) results: BTreeMap<(&'a str, Scenario), Chosen<'a>>,
 }
 
-/// Groups runs by system and result. Adds to `findings` why a run cannot be assigned or a result does not have a run.
+/// Groups runs by system and result. Adds a finding for each run that cannot be assigned and each result without a run.
 pub(super) fn choose<'a>(
     runs: &'a [Run],
     answers: &Answers,

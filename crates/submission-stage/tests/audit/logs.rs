@@ -32,7 +32,7 @@ pub(crate) struct Run {
     pub(crate) score: String,
     pub(crate) valid: bool,
     pub(crate) errors: u32,
-    /// Whether percentiles are spelled as by LoadGen since round v5.1.
+    /// Whether percentiles are spelled as LoadGen prints them since round v5.1.
     pub(crate) newer: bool,
     /// Further records of the detail log.
     pub(crate) facts: Vec<(&'static str, String)>,

@@ -16,7 +16,7 @@ pub enum Detections {
     /// Detections of 7 floats that the model has finished, at most `most`, and then their number as a float. NVIDIA's plug-ins for
     /// TensorRT have this output.
     Counted {
-        /// The detections that fit into the output.
+        /// The maximum number of detections in the output.
         most: usize,
     },
 }

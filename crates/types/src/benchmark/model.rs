@@ -92,7 +92,7 @@ pub struct ModelInput<'a> {
 }
 
 impl ModelInput<'_> {
-    /// Returns the shape of a sample in memory. A single block of channels has no separate dimension, as in NVIDIA's files. `None` when
+    /// Returns the shape of a sample in memory. A single block of channels does not get its own dimension, as in NVIDIA's files. Returns `None` when
     /// the shape cannot have the layout.
     #[must_use]
     pub fn stored(&self) -> Option<Vec<usize>> {

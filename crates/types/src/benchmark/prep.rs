@@ -181,7 +181,8 @@ pub struct Volumes {
     pub padding: f32,
 }
 
-/// How utterances become samples: decoded, and padded with zeros to the model's first input. Longer ones are not samples. The second input
+/// How utterances become samples: they are decoded, and padded with zeros to the length of the model's first input. Longer utterances are not
+/// samples. The second input
 /// is the number of values before the padding. A chapter is a directory `SET/SPEAKER/CHAPTER` of FLAC files, with one file of transcripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -223,13 +223,13 @@ pub struct DeviceFacts {
     /// The GPUs in CUDA's order. Empty unless CUDA was queried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuFacts>,
-    /// Why runs cannot use TensorRT on these GPUs, such as a missing shim. `None` when they can, and from older agents.
+    /// The reason why runs cannot use TensorRT on these GPUs, such as a missing shim. `None` when they can, and from older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensorrt_obstacle: Option<String>,
     /// Interval of the agent's heartbeats in milliseconds. Only a hello has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,
-    /// The most bytes of assets that the agent keeps, in a hello only. Older agents do not report it.
+    /// The maximum size of all assets on the agent in bytes, in a hello only. Older agents do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets_max_bytes: Option<u64>,
     /// The revisions of the official LoadGen that runs can name, in a hello only.

@@ -183,7 +183,7 @@ impl AccuracyResult {
         self.metric == "DICE"
     }
 
-    /// Returns why the responses are not a result for the complete dataset, if they are not. LoadGen writes one response for each
+    /// Returns the reason why the responses are not a result for the complete dataset, if there is one. LoadGen writes one response for each
     /// sample; only MultiStream repeats some of them.
     #[must_use]
     pub fn incomplete(&self) -> Option<String> {

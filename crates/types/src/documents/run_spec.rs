@@ -64,8 +64,8 @@ pub struct RunSpec {
 super::document!(RunSpec, "run spec", 6);
 
 impl RunSpec {
-    /// Returns the schema number of a spec: 6 for a removal of engines, 5 for an inspection, 4 with another task than a measurement, 3 with a gate, 2
-    /// with a state, otherwise 1. Agents that do not know the field refuse the spec instead of measuring the device as it is.
+    /// Returns the schema number of a spec: 6 for a removal of engines, 5 for an inspection, 4 for any other task that is not a measurement, 3 with a
+    /// gate, 2 with a state, and otherwise 1. Agents that do not know a field refuse the spec instead of ignoring the field.
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
@@ -98,7 +98,7 @@ pub enum RunTask {
     /// The device searches for the engine settings that run the benchmark best, as long as the run's length says. The settings of the spec
     /// stay fixed.
     Tune,
-    /// The device removes the engines from its cache that the setting `gpu_engine` names by their keys.
+    /// The device removes the engines whose keys are in the setting `gpu_engine` from its cache.
     EngineRemoval,
 }
 

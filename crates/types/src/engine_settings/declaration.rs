@@ -387,7 +387,7 @@ declare! {
         ignored_by: &[Sim],
     }
 
-    /// The workspace in bytes that engines must have been built with, compared to the MiB; on Jetson at most half of the memory.
+    /// The workspace in bytes that engines must have been built with, compared in MiB; on Jetson at most half of the memory.
     workspace_size: u64 {
         value_type: integer(0, u64::MAX, "a number of bytes"),
         default: "any",

@@ -343,7 +343,7 @@ words! {
         Spin = "spin",
     }
 
-    /// What happens before a run whose TensorRT engine is missing on the device.
+    /// The action before a run whose TensorRT engine is missing on the device.
     EngineBuild {
         /// The engine is built.
         Missing = "missing",

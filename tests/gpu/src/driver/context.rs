@@ -8,7 +8,7 @@ use regatta_cuda::{DeviceMemory, Driver, DriverOpenError};
 use super::{MIB, first_context};
 use crate::outcome::{Kit, Outcome};
 
-/// Every device has a name, processors and memory.
+/// Checks that every device has a name, processors and memory.
 pub(crate) fn facts(_: &Kit) -> anyhow::Result<Outcome> {
     let driver = Driver::open()?;
     let devices = driver.devices()?;
@@ -39,7 +39,7 @@ pub(crate) fn facts(_: &Kit) -> anyhow::Result<Outcome> {
         .with("memory", first.memory_bytes as f64 / MIB as f64, "MiB"))
 }
 
-/// The primary context is shared, any thread can bind it, and a device that does not exist is an error.
+/// Checks that the primary context is shared, that any thread can bind it, and that a device that does not exist is an error.
 pub(crate) fn contexts(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let driver = context.driver().clone();
@@ -52,7 +52,7 @@ pub(crate) fn contexts(_: &Kit) -> anyhow::Result<Outcome> {
         let second = driver.context(0)?;
         let memory = DeviceMemory::new(&second, MIB)?;
         drop(second);
-        // The memory keeps its context.
+        // The memory keeps its context alive.
         drop(memory);
     }
     let results: Vec<_> = thread::scope(|scope| {
@@ -74,7 +74,7 @@ pub(crate) fn contexts(_: &Kit) -> anyhow::Result<Outcome> {
         let allocated = result.ok().context("a thread with the context panicked")?;
         allocated.context("a second thread cannot use the context")?;
     }
-    // Memory that is freed by a thread that has never bound the context.
+    // The memory is freed by a thread that has never bound the context.
     let memory = DeviceMemory::new(&context, MIB)?;
     let freed = thread::scope(|scope| scope.spawn(move || drop(memory)).join());
     ensure!(freed.is_ok(), "a thread could not free memory of another one");

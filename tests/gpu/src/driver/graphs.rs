@@ -1,4 +1,4 @@
-//! Graphs: captured once, launched often. The engines instantiate graphs and never update them.
+//! Graphs: captured once, launched many times. The engines instantiate graphs and never update them.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use crate::outcome::{Kit, Outcome};
 
 const LAUNCHES: u32 = 500;
 
-/// Captured work is not executed before a launch; every launch executes it with the present data; a capture that fails
-/// leaves the stream usable.
+/// Checks that captured work is not executed before a launch, that every launch executes it with the current data, and that a failed capture leaves
+/// the stream usable.
 pub(crate) fn graphs(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let stream = Stream::new(&context)?;
@@ -21,7 +21,7 @@ pub(crate) fn graphs(_: &Kit) -> anyhow::Result<Outcome> {
         DeviceMemory::new(&context, MIB)?,
         DeviceMemory::new(&context, MIB)?,
     ];
-    // SAFETY: the memories outlive the graph's launches, and are accessed between them only.
+    // SAFETY: the memories outlive the graph's launches, and are only accessed between them.
     let graph = Graph::capture(&stream, || unsafe {
         stream.copy_to_device(&devices[0], &from, MIB)?;
         stream.clear(&devices[0], 0..256)?;
@@ -41,7 +41,7 @@ pub(crate) fn graphs(_: &Kit) -> anyhow::Result<Outcome> {
     );
     for round in 0..10 {
         fill(from.bytes_mut(), round);
-        // SAFETY: as above; the wait is made also when the launch fails.
+        // SAFETY: as above; the wait is also done when the launch fails.
         unsafe { graph.launch(&stream) }.and(stream.synchronize())?;
         ensure!(
             to.bytes()[..256].iter().all(|&byte| byte == 0),
@@ -65,7 +65,7 @@ pub(crate) fn graphs(_: &Kit) -> anyhow::Result<Outcome> {
     let event = Event::new(&context)?;
     let begin = Instant::now();
     for _ in 0..LAUNCHES {
-        // SAFETY: as above; the wait is made also when the launch fails.
+        // SAFETY: as above; the wait is also done when the launch fails.
         let launched = unsafe { graph.launch(&stream) }.and_then(|()| event.record(&stream));
         launched
             .and(event.wait(WaitMode::Spin))

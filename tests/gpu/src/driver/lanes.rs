@@ -11,7 +11,7 @@ use crate::outcome::{Kit, Outcome};
 const LANES: u64 = 6;
 const ROUNDS: u64 = 100;
 
-/// Lanes with a thread, stream and memory each do not disturb one another.
+/// Checks that lanes, each with its own thread, stream and memory, do not affect each other.
 pub(crate) fn lanes(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let begin = Instant::now();
@@ -27,7 +27,7 @@ pub(crate) fn lanes(_: &Kit) -> anyhow::Result<Outcome> {
     )
 }
 
-/// Lanes on different GPUs, each with its own context.
+/// Checks lanes on different GPUs, each with its own context.
 pub(crate) fn gpus(_: &Kit) -> anyhow::Result<Outcome> {
     let driver = Driver::open()?;
     let count = driver.devices()?.len();
@@ -38,7 +38,7 @@ pub(crate) fn gpus(_: &Kit) -> anyhow::Result<Outcome> {
         .map(|ordinal| driver.context(ordinal))
         .collect::<Result<_, _>>()?;
     run_lanes(&contexts)?;
-    // One thread that changes between devices.
+    // One thread that switches between devices.
     for _ in 0..20 {
         for context in &contexts {
             lane(context, 1, 1)?;
@@ -49,7 +49,7 @@ pub(crate) fn gpus(_: &Kit) -> anyhow::Result<Outcome> {
     )))
 }
 
-/// Runs a lane on each context at the same time.
+/// Runs a lane on each context concurrently.
 fn run_lanes(contexts: &[Context]) -> anyhow::Result<()> {
     let results: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..)
@@ -77,7 +77,7 @@ fn lane(context: &Context, number: u64, rounds: u64) -> anyhow::Result<()> {
         } else {
             WaitMode::Spin
         };
-        // SAFETY: the memories outlive the wait, which is made also when a call fails.
+        // SAFETY: the memories outlive the wait, which is also done when a call fails.
         let queued = unsafe {
             stream
                 .copy_to_device(&device, &from, MIB)
@@ -91,13 +91,13 @@ fn lane(context: &Context, number: u64, rounds: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the driver may keep for itself between two measurements.
+/// The memory that the driver may allocate for itself between two measurements.
 const DRIVERS_OWN: usize = 8 * MIB;
 
-/// Streams, events, graphs and memory that are created and dropped many times leave the free memory as it was.
+/// Checks that the free memory is unchanged after streams, events, graphs and memory were created and dropped many times.
 pub(crate) fn leaks(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
-    // The driver allocates for its own use at the first calls.
+    // The driver allocates memory for its own use during the first calls.
     for _ in 0..20 {
         create_and_drop(&context)?;
     }
@@ -110,7 +110,7 @@ pub(crate) fn leaks(_: &Kit) -> anyhow::Result<Outcome> {
     let each = begin.elapsed().as_secs_f64() * 1e3 / f64::from(TIMES);
     let (after, _) = context.memory()?;
     let lost = before.saturating_sub(after);
-    // Each time takes 4 MiB: a leak of every hundredth would be seen. Other programs use the memory of an integrated GPU, too.
+    // Each iteration allocates 4 MiB, so a leak in every hundredth one would be noticed. On an integrated GPU, other programs use the memory, too.
     if context.device().integrated && lost > DRIVERS_OWN && lost < 256 * MIB {
         return Ok(Outcome::skipped(format!(
             "{} MiB are missing, but the memory is the host's",
@@ -132,7 +132,7 @@ fn create_and_drop(context: &Context) -> anyhow::Result<()> {
     let (from, to) = (HostMemory::new(&own, MIB)?, HostMemory::new(&own, MIB)?);
     let device = DeviceMemory::new(&own, 4 * MIB)?;
     let captured = Graph::capture(&stream, || -> Result<(), CudaError> {
-        // SAFETY: the memories outlive the launch, for which the code below waits.
+        // SAFETY: the memories outlive the launch, because the code below waits for it.
         unsafe {
             stream.copy_to_device(&device, &from, MIB)?;
             stream.copy_to_host(&to, &device, MIB)

@@ -24,11 +24,11 @@ const SIZES: [usize; 14] = [
     MIB + 3,
     16 * MIB,
 ];
-/// Bytes of the copies whose speed is measured.
+/// The number of bytes in the copies whose speed is measured.
 const LARGE: usize = 64 * MIB;
 const REPETITIONS: u32 = 10;
 
-/// Pinned memory is zeroed, writable, apart from other memory, and has an address on the device.
+/// Checks that pinned memory is zeroed, writable, separate from other memory, and has an address on the device.
 pub(crate) fn pinned(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let mut memories = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn pinned(_: &Kit) -> anyhow::Result<Outcome> {
     Ok(Outcome::passed(format!("{} sizes up to {} MiB", SIZES.len(), 16)))
 }
 
-/// Bytes arrive unchanged in both directions, for every size.
+/// Checks that bytes arrive unchanged in both directions, for every size.
 pub(crate) fn copies(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let stream = Stream::new(&context)?;
@@ -95,7 +95,7 @@ pub(crate) fn copies(_: &Kit) -> anyhow::Result<Outcome> {
         .with("device to host", down, "GB/s"))
 }
 
-/// Measures a copy of [`LARGE`] bytes in GB/s. Waits for the stream, also when a call fails.
+/// Measures a copy of [`LARGE`] bytes in GB/s. Waits for the stream even when a call fails.
 fn speed(stream: &Stream, copy: impl Fn() -> Result<(), CudaError>) -> Result<f64, CudaError> {
     let begin = Instant::now();
     let queued = (0..REPETITIONS).try_for_each(|_| copy());
@@ -104,7 +104,7 @@ fn speed(stream: &Stream, copy: impl Fn() -> Result<(), CudaError>) -> Result<f6
     Ok(bytes / begin.elapsed().as_secs_f64() / 1e9)
 }
 
-/// Zeros, copies of ranges and copies of rows change the bytes that they should and no others.
+/// Checks that memset, copies of ranges and copies of rows change exactly the bytes that they should.
 pub(crate) fn ranges(_: &Kit) -> anyhow::Result<Outcome> {
     const BYTES: usize = 70_001;
     let context = first_context()?;
@@ -138,7 +138,7 @@ pub(crate) fn ranges(_: &Kit) -> anyhow::Result<Outcome> {
                 );
                 expected[to..to + rows.width].copy_from_slice(&first.bytes()[from..from + rows.width]);
             }
-            // SAFETY: the memories outlive the wait below, which is made also when a call fails.
+            // SAFETY: the memories outlive the wait below, which is also done when a call fails.
             let queued = unsafe {
                 stream
                     .copy_to_device(&source, &first, BYTES)
@@ -194,7 +194,7 @@ fn row_copies() -> [RowCopy; 4] {
     ]
 }
 
-/// A request for more memory than there is fails with the right error, and the device works afterwards.
+/// Checks that a request for more memory than is available fails with the right error, and that the device works afterwards.
 pub(crate) fn out_of_memory(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let stream = Stream::new(&context)?;
@@ -205,7 +205,7 @@ pub(crate) fn out_of_memory(_: &Kit) -> anyhow::Result<Outcome> {
             .map(drop)
             .err()
             .context("more memory than the device has was allocated")?;
-        ensure!(error.is_out_of_memory(), "not an error of memory: {error}");
+        ensure!(error.is_out_of_memory(), "not an out-of-memory error: {error}");
         ensure!(!error.is_sticky(), "the driver is lost after: {error}");
         let from = random_host(&context, MIB, attempt)?;
         let (device, to) = (DeviceMemory::new(&context, MIB)?, HostMemory::new(&context, MIB)?);
@@ -217,10 +217,10 @@ pub(crate) fn out_of_memory(_: &Kit) -> anyhow::Result<Outcome> {
     }
     if context.device().integrated {
         return Ok(Outcome::passed(
-            "3 requests for more than all memory; not filled, as it is the host's",
+            "3 requests for more than the total memory; not filled, because it is the host's",
         ));
     }
-    // A device of its own can be filled without harm to the machine.
+    // Filling the memory of a discrete GPU does not affect the machine.
     let mut held = Vec::new();
     let block = (total / 16).max(MIB);
     let error = loop {
@@ -232,12 +232,12 @@ pub(crate) fn out_of_memory(_: &Kit) -> anyhow::Result<Outcome> {
     };
     ensure!(
         error.is_out_of_memory() && !error.is_sticky(),
-        "not an error of memory: {error}"
+        "not an out-of-memory error: {error}"
     );
     let blocks = held.len();
     drop(held);
     DeviceMemory::new(&context, block).context("after all memory was freed")?;
     Ok(Outcome::passed(format!(
-        "3 requests for more than all memory; filled with {blocks} of 16 blocks"
+        "3 requests for more than the total memory; filled with {blocks} of 16 blocks"
     )))
 }

@@ -11,10 +11,10 @@ use regatta_cuda::{Context, DeviceMemory, Event, HostMemory, Stream, WaitMode};
 use super::{MIB, fill, first_context, random_host};
 use crate::outcome::{Kit, Outcome};
 
-/// Large enough that the device is still busy when the host gives it the next work.
+/// Large enough to keep the device busy until the host submits the next work.
 const LARGE: usize = 32 * MIB;
 
-/// Work of one stream is executed in order: later copies overwrite earlier ones.
+/// Checks that work in one stream is executed in order: later copies overwrite earlier ones.
 pub(crate) fn order(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let stream = Stream::new(&context)?;
@@ -26,7 +26,7 @@ pub(crate) fn order(_: &Kit) -> anyhow::Result<Outcome> {
         .map(|_| HostMemory::new(&context, LARGE))
         .collect::<Result<_, _>>()?;
     let begin = Instant::now();
-    // SAFETY: the memories outlive the wait, which is made also when a call fails.
+    // SAFETY: the memories outlive the wait, which is also done when a call fails.
     let queued = sources.iter().zip(&targets).try_for_each(|(from, to)| unsafe {
         stream.copy_to_device(&device, from, LARGE)?;
         stream.copy_to_host(to, &device, LARGE)
@@ -45,7 +45,7 @@ pub(crate) fn order(_: &Kit) -> anyhow::Result<Outcome> {
         .with("done after", done_after.as_secs_f64() * 1e3, "ms"))
 }
 
-/// A stream waits for the event of another one; a thread is woken when the work is done.
+/// Checks that a stream waits for the event of another one, and that a thread is woken when the work is done.
 pub(crate) fn events(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let (writer, reader) = (Stream::new(&context)?, Stream::new(&context)?);
@@ -64,7 +64,7 @@ pub(crate) fn events(_: &Kit) -> anyhow::Result<Outcome> {
         } else {
             WaitMode::Spin
         };
-        // SAFETY: the memories outlive the waits, which are made also when a call fails.
+        // SAFETY: the memories outlive the waits, which are also done when a call fails.
         let queued = unsafe {
             writer
                 .copy_to_device(&device, &from, LARGE)
@@ -100,7 +100,7 @@ fn wake_up(context: &Context, wait: WaitMode) -> anyhow::Result<f64> {
     let (from, device) = (HostMemory::new(context, 1)?, DeviceMemory::new(context, 1)?);
     let begin = Instant::now();
     for _ in 0..ROUNDS {
-        // SAFETY: the memories outlive the wait, which is made also when a call fails.
+        // SAFETY: the memories outlive the wait, which is also done when a call fails.
         let queued = unsafe { stream.copy_to_device(&device, &from, 1) }.and_then(|()| event.record(&stream));
         queued
             .and(event.wait(wait))
@@ -109,7 +109,7 @@ fn wake_up(context: &Context, wait: WaitMode) -> anyhow::Result<f64> {
     Ok(begin.elapsed().as_secs_f64() * 1e6 / f64::from(ROUNDS))
 }
 
-/// A thread can poll with a deadline while the device works, and work outlives a stream that is dropped.
+/// Checks that a thread can poll with a deadline while the device works, and that work continues after its stream is dropped.
 pub(crate) fn deadlines(_: &Kit) -> anyhow::Result<Outcome> {
     let context = first_context()?;
     let event = Event::new(&context)?;
@@ -120,7 +120,7 @@ pub(crate) fn deadlines(_: &Kit) -> anyhow::Result<Outcome> {
         DeviceMemory::new(&context, LARGE)?,
     ];
     let stream = Stream::new(&context)?;
-    // SAFETY: the memories outlive the wait below. When a call fails, the process ends with them.
+    // SAFETY: the memories outlive the wait below. When a call fails, the process ends.
     unsafe {
         stream.copy_to_device(&devices[0], &from, LARGE)?;
         for round in 0..200 {

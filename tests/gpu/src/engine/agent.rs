@@ -1,4 +1,4 @@
-//! `regatta-agent` with the environment of the kit.
+//! Runs `regatta-agent` with the kit's environment.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::outcome::Kit;
 
-/// `regatta-agent` in a directory, with TensorRT, the shims and a cache of engines.
+/// `regatta-agent` in a directory, with TensorRT, the shims and an engine cache.
 pub(crate) struct Agent<'a> {
     kit: &'a Kit,
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// Returns the agent in `directory`, which also has the cache of engines.
+    /// Creates an agent that runs in `directory`, which also contains its engine cache.
     pub(crate) fn new(kit: &'a Kit, directory: &Path) -> Self {
         Self {
             kit,
@@ -27,7 +27,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Has the fake of TensorRT behave in a way; the real one does not look at its variables.
+    /// Sets a variable that changes the behaviour of the fake TensorRT. Does nothing with the real TensorRT.
     pub(crate) fn with_fake(mut self, variable: &'static str, value: &'static str) -> Self {
         if self.kit.has_fakes {
             self.environment.push((variable, value));
@@ -51,7 +51,7 @@ impl<'a> Agent<'a> {
         if let Some(tensorrt) = &self.kit.tensorrt {
             command.env("REGATTA_TENSORRT", tensorrt);
             if !self.kit.has_fakes {
-                // TensorRT opens its builder's libraries by name.
+                // TensorRT loads its builder's libraries by name.
                 command.env("LD_LIBRARY_PATH", library_path(tensorrt));
             }
         }
@@ -64,7 +64,7 @@ impl<'a> Agent<'a> {
             .with_context(|| format!("{} cannot be started", self.kit.agent.display()))
     }
 
-    /// Runs a command that succeeds and prints JSON.
+    /// Runs a command that must succeed and print JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let output = self.output(&[arguments, &["--format", "json"]].concat())?;
         if !output.status.success() {
@@ -73,14 +73,14 @@ impl<'a> Agent<'a> {
         serde_json::from_slice(&output.stdout).context("the agent printed no JSON")
     }
 
-    /// Runs `bench` and builds the engines that it lacks. Returns its report.
+    /// Runs `bench`, and builds the missing engines. Returns its report.
     pub(crate) fn bench(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         const MAX_ENGINES: usize = 6;
         let arguments = [&["bench"], arguments, &["--format", "json"]].concat();
         for _ in 0..=MAX_ENGINES {
             let output = self.output(&arguments)?;
             let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            // LoadGen calls a run of a second invalid, with exit code 1.
+            // LoadGen judges a run of one second as invalid, with exit code 1.
             if matches!(output.status.code(), Some(0 | 1)) && printed["verdict"].is_string() {
                 return Ok(printed);
             }
@@ -97,7 +97,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Returns the search path of libraries with a directory in front.
+/// Returns the library search path with a directory in front.
 pub(crate) fn library_path(directory: &Path) -> std::ffi::OsString {
     let mut path = directory.as_os_str().to_owned();
     if let Some(more) = std::env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
@@ -107,7 +107,7 @@ pub(crate) fn library_path(directory: &Path) -> std::ffi::OsString {
     path
 }
 
-/// Returns the last line of a program's errors, which the agent makes its message.
+/// Returns the last line that a program printed to standard error, which is the agent's error message.
 pub(crate) fn message(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let last = text.lines().rev().find(|line| !line.trim().is_empty());

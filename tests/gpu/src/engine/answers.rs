@@ -1,20 +1,20 @@
-//! Answers of TensorRT's engines, beside the right ones.
+//! Compares the answers of TensorRT's engines with the right ones.
 
 use anyhow::ensure;
 
 use super::benchmark::{Benchmark, digits_accuracy, pixel_answers};
 use crate::outcome::{Kit, Outcome};
 
-/// Settings of copies to and from the device.
+/// Settings for copies to and from the device.
 const COPIES: &[&str] = &[
     "use_direct_host_access=false",
     "use_graphs=false",
     "use_spin_wait=true",
 ];
-/// Settings of graphs over the host's memory.
+/// Settings for graphs that access the host's memory.
 const GRAPHS: &[&str] = &["use_graphs=true", "use_direct_host_access=true"];
 
-/// Runs of the pixels give the right answers: scenario and settings.
+/// The accuracy runs of the pixel benchmark: scenario and settings.
 const RUNS: &[(&str, &[&str])] = &[
     ("SingleStream", &[]),
     ("SingleStream", COPIES),
@@ -34,7 +34,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("Server", &["batch_size=4"]),
 ];
 
-/// Right answers in each scenario, with each way of device use and several batches and lanes.
+/// Checks the answers in each scenario, with each kind of device use, and with several batch sizes and lanes.
 pub(crate) fn scenarios(kit: &Kit) -> anyhow::Result<Outcome> {
     let benchmark = Benchmark::pixels()?;
     let agent = benchmark.agent(kit);
@@ -49,7 +49,7 @@ pub(crate) fn scenarios(kit: &Kit) -> anyhow::Result<Outcome> {
     let agent = of_digits.agent(kit);
     of_digits.run(&agent, "tensorrt", "Offline", "AccuracyOnly", &["batch_size=8"])?;
     let answers = of_digits.answers()?;
-    // The fake computes no network of digits.
+    // The fake cannot compute the network of digits.
     if kit.has_fakes {
         return Ok(Outcome::passed(format!(
             "{} runs, digits without their network",
@@ -57,11 +57,14 @@ pub(crate) fn scenarios(kit: &Kit) -> anyhow::Result<Outcome> {
         )));
     }
     let accuracy = digits_accuracy(&answers)?;
-    ensure!(accuracy > 98.0, "digits are recognised to {accuracy:.2} % only");
+    ensure!(
+        accuracy > 98.0,
+        "only {accuracy:.2} % of the digits are recognised"
+    );
     Ok(Outcome::passed(format!("{} runs", RUNS.len() + 1)).with("digits", accuracy, "%"))
 }
 
-/// MultiStream with graphs and direct host access, beside copies.
+/// Compares MultiStream with graphs and direct host access to MultiStream with copies.
 pub(crate) fn graphs_and_direct(kit: &Kit) -> anyhow::Result<Outcome> {
     let benchmark = Benchmark::pixels()?;
     let agent = benchmark.agent(kit);
@@ -87,7 +90,7 @@ pub(crate) fn graphs_and_direct(kit: &Kit) -> anyhow::Result<Outcome> {
     }))
 }
 
-/// All GPUs share a run, and the answers are those of one.
+/// Checks that all GPUs share a run, and that the answers equal those of one GPU.
 pub(crate) fn gpus(kit: &Kit) -> anyhow::Result<Outcome> {
     let count = regatta_cuda::Driver::open()?.devices()?.len();
     if count < 2 {

@@ -1,4 +1,4 @@
-//! Benchmarks that the kit writes: samples, networks and the right answers.
+//! Writes benchmarks: samples, networks and the right answers.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::agent::Agent;
 use crate::outcome::Kit;
 
-/// LoadGen's settings: the seeds of a round, and a few seconds at most.
+/// LoadGen's settings: the seeds of a round, and a few seconds of run time at most.
 const MLPERF_CONF: &str = "\
 *.*.qsl_rng_seed = 2085463073848966840
 *.*.sample_index_rng_seed = 2747215439041700203
@@ -26,7 +26,7 @@ const MLPERF_CONF: &str = "\
 *.Server.target_latency_percentile = 99
 *.Offline.min_query_count = 1
 ";
-/// LoadGen makes no more queries than these latencies and rates need.
+/// Latencies and rates that keep LoadGen from generating more queries than needed.
 const USER_CONF: &str = "\
 *.SingleStream.target_latency = 0.01
 *.MultiStream.target_latency = 0.1
@@ -36,14 +36,14 @@ const USER_CONF: &str = "\
 
 /// A benchmark in a directory.
 pub(crate) struct Benchmark {
-    /// Keeps the directory of the pixels.
+    /// Keeps the directory of the pixel benchmark.
     _fixture: Option<Fixture>,
     directory: PathBuf,
     name: &'static str,
 }
 
 impl Benchmark {
-    /// The test's own benchmark: one bright pixel, whose position is the answer.
+    /// The pixel benchmark of the tests: each sample has one bright pixel, and the answer is its position.
     pub(crate) fn pixels() -> anyhow::Result<Self> {
         let fixture = Fixture::new();
         Self::in_directory(fixture.scratch().to_owned(), "pixels", Some(fixture))
@@ -71,7 +71,7 @@ impl Benchmark {
         Self::in_directory(directory.to_owned(), "digits", None)
     }
 
-    /// A benchmark whose files lie in `directory`, with a `benchmark.toml`.
+    /// Completes a benchmark in a directory that contains its files, including `benchmark.toml`.
     pub(crate) fn in_directory(
         directory: PathBuf,
         name: &'static str,
@@ -94,7 +94,7 @@ impl Benchmark {
         Agent::new(kit, &self.directory)
     }
 
-    /// Runs the benchmark, and builds the engines that it lacks. Returns the agent's report.
+    /// Runs the benchmark, and builds the missing engines. Returns the agent's report.
     pub(crate) fn run(
         &self,
         agent: &Agent<'_>,
@@ -114,10 +114,10 @@ impl Benchmark {
         agent.bench(&arguments)
     }
 
-    /// Returns the answers of the last accuracy run by sample, in the log's hexadecimal form.
+    /// Returns the answers of the last accuracy run, ordered by sample, in the log's hexadecimal form.
     pub(crate) fn answers(&self) -> anyhow::Result<Vec<String>> {
         let log = fs::read(self.path("logs/mlperf_log_accuracy.json"))?;
-        let log: Vec<Value> = serde_json::from_slice(&log).context("the accuracy log is no JSON")?;
+        let log: Vec<Value> = serde_json::from_slice(&log).context("the accuracy log is not valid JSON")?;
         let mut answers = vec![None; log.len()];
         for entry in &log {
             let index = entry["qsl_idx"]
@@ -134,7 +134,7 @@ impl Benchmark {
     }
 }
 
-/// Returns a class in the log's form.
+/// Formats a class as the log does.
 pub(crate) fn class(class: i32) -> String {
     class
         .to_le_bytes()
@@ -150,7 +150,7 @@ pub(crate) fn pixel_answers() -> Vec<String> {
         .collect()
 }
 
-/// Returns the percentage of digits that were recognised.
+/// Returns the percentage of correctly recognised digits.
 pub(crate) fn digits_accuracy(answers: &[String]) -> anyhow::Result<f64> {
     let digits = digits()?;
     ensure!(
@@ -166,7 +166,7 @@ pub(crate) fn digits_accuracy(answers: &[String]) -> anyhow::Result<f64> {
     Ok(100.0 * right.count() as f64 / digits.len() as f64)
 }
 
-/// Returns the pixels and labels of the scans that the network did not see.
+/// Returns the pixels and labels of the scans that were not used for training.
 fn digits() -> anyhow::Result<Vec<(Vec<f32>, i32)>> {
     const SEEN: usize = 1200;
     let mut table = String::new();

@@ -1,4 +1,4 @@
-//! Builds of engines: found again, in each precision, with plug-ins, cancelled.
+//! Checks of engine builds: finding an engine again, every precision, plug-ins, and cancelling.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::outcome::{Kit, Outcome, Verdict};
 
-/// An engine is built, and a second request finds it.
+/// Checks that an engine is built, and that a second request finds it.
 pub(crate) fn build_and_find(kit: &Kit) -> anyhow::Result<Outcome> {
     let benchmark = Benchmark::digits(&kit.work)?;
     let agent = benchmark.agent(kit);
@@ -54,9 +54,9 @@ pub(crate) fn build_and_find(kit: &Kit) -> anyhow::Result<Outcome> {
     )
 }
 
-/// Digits are recognised in every precision; INT8 is calibrated over the samples.
+/// Checks that digits are recognised in every precision. INT8 is calibrated with the samples.
 pub(crate) fn precisions(kit: &Kit) -> anyhow::Result<Outcome> {
-    // The fake computes the pixels.
+    // The fake can only compute the pixel benchmark.
     let benchmark = if kit.has_fakes {
         Benchmark::pixels()?
     } else {
@@ -79,7 +79,7 @@ pub(crate) fn precisions(kit: &Kit) -> anyhow::Result<Outcome> {
     ] {
         let settings = [&["batch_size=8"], settings].concat();
         if let Err(error) = benchmark.run(&agent, "tensorrt", "Offline", "AccuracyOnly", &settings) {
-            // TensorRT 11 and RTX take the types of the network only.
+            // TensorRT 11 and TensorRT-RTX only use the types in the network.
             if precision != "fp32" && is_not_offered(&error) {
                 outcome.verdict = Verdict::Skip;
                 outcome
@@ -99,7 +99,7 @@ pub(crate) fn precisions(kit: &Kit) -> anyhow::Result<Outcome> {
         } else {
             digits_accuracy(&answers)?
         };
-        // The target of the benchmark: 99 % of the reference.
+        // The benchmark's target: 99 % of the reference.
         ensure!(
             accuracy >= 98.995 * 0.99,
             "{precision} recognises {accuracy:.2} % of {CLASSES} classes"
@@ -109,7 +109,7 @@ pub(crate) fn precisions(kit: &Kit) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// A library with plug-ins is loaded for a build and for a run.
+/// Checks that a library with plug-ins is loaded for a build and for a run.
 pub(crate) fn plugins(kit: &Kit) -> anyhow::Result<Outcome> {
     let Some(library) = &kit.plugins else {
         return Ok(Outcome::skipped("needs --plugins FILE"));
@@ -140,10 +140,10 @@ pub(crate) fn plugins(kit: &Kit) -> anyhow::Result<Outcome> {
     )))
 }
 
-/// A step of the builder may take some seconds.
+/// A step of the builder may take a few seconds.
 const MAX_CANCELLATION: Duration = Duration::from_secs(15);
 
-/// A build that is interrupted ends soon and leaves no engine.
+/// Checks that an interrupted build ends soon and leaves no engine.
 pub(crate) fn cancelled(kit: &Kit) -> anyhow::Result<Outcome> {
     let directory = kit.work.join("cancelled");
     fs::create_dir_all(&directory)?;
@@ -158,7 +158,7 @@ pub(crate) fn cancelled(kit: &Kit) -> anyhow::Result<Outcome> {
         .stderr(Stdio::piped())
         .spawn()?;
     let stderr = child.stderr.take().context("the build has a standard error")?;
-    // Read to the end, so that the build never waits for its reader.
+    // Reads to the end, so that the build never blocks on its output.
     let (mut last, mut interrupted) = (String::new(), None);
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         if interrupted.is_none() && line.contains("building with TensorRT") {

@@ -1,4 +1,4 @@
-//! Latencies: ResNet50 beside `trtexec`, the harness's own time, and builds with a timing cache.
+//! Checks of latencies: ResNet50 compared with `trtexec`, the harness's overhead, and builds with a timing cache.
 
 use std::{fs, path::PathBuf};
 
@@ -17,10 +17,10 @@ use crate::{
     outcome::{Kit, Outcome},
 };
 
-/// Samples of the network of ResNet50's shape.
+/// The number of samples for the ResNet50-shaped network.
 const SAMPLES: usize = 16;
 
-/// Returns a report's metric: nanoseconds of a latency, or samples per second.
+/// Returns the metric of a report: a latency in nanoseconds, or a rate in samples per second.
 pub(crate) fn value(report: &Value) -> anyhow::Result<f64> {
     let value = report["metric"]["value"].as_f64();
     value
@@ -28,7 +28,7 @@ pub(crate) fn value(report: &Value) -> anyhow::Result<f64> {
         .context("the run has no metric")
 }
 
-/// A second build of a network with other batches is no slower than the first, whose timings it finds in the cache.
+/// Checks that a second build with another batch size is faster than the first, because it finds timings in the cache.
 pub(crate) fn timing_cache(kit: &Kit) -> anyhow::Result<Outcome> {
     let directory = kit.work.join("timing-cache");
     fs::create_dir_all(&directory)?;
@@ -45,7 +45,7 @@ pub(crate) fn timing_cache(kit: &Kit) -> anyhow::Result<Outcome> {
     };
     let first = build("4")?;
     let second = build("5")?;
-    // The fake needs no time.
+    // The fake builds in no time.
     ensure!(
         kit.has_fakes || second < first,
         "the second build took {second:.1} s, the first {first:.1} s"
@@ -55,10 +55,10 @@ pub(crate) fn timing_cache(kit: &Kit) -> anyhow::Result<Outcome> {
         .with("second build", second, "s"))
 }
 
-/// The network whose latency is measured, with samples.
+/// Returns the benchmark whose latency is measured, and the name of its network.
 fn resnet50_benchmark(kit: &Kit) -> anyhow::Result<(Benchmark, &'static str)> {
     if kit.has_fakes {
-        // The fake computes pixels alone.
+        // The fake can only compute the pixel benchmark.
         return Ok((Benchmark::pixels()?, "model.onnx"));
     }
     let directory = kit.work.join("resnet50");
@@ -79,7 +79,7 @@ fn resnet50_benchmark(kit: &Kit) -> anyhow::Result<(Benchmark, &'static str)> {
     for index in 0..SAMPLES {
         let mut data = vec![0; 3 * 224 * 224];
         driver::fill(&mut data, index as u64);
-        // Pixels between -128 and 127, about as the reference's means leave them.
+        // Pixels between -128 and 127, about the range after subtracting the reference's means.
         let data: Vec<u8> = data
             .iter()
             .flat_map(|&byte| (f32::from(byte) - 128.0).to_le_bytes())
@@ -102,7 +102,7 @@ fn resnet50_benchmark(kit: &Kit) -> anyhow::Result<(Benchmark, &'static str)> {
     Ok((Benchmark::in_directory(directory, "shaped", None)?, input))
 }
 
-/// ResNet50's latency in SingleStream.
+/// Measures ResNet50's latency in SingleStream.
 pub(crate) fn resnet50(kit: &Kit) -> anyhow::Result<Outcome> {
     let (benchmark, _) = resnet50_benchmark(kit)?;
     let measured = measure(&benchmark.agent(kit), &benchmark)?;
@@ -114,7 +114,7 @@ pub(crate) fn resnet50(kit: &Kit) -> anyhow::Result<Outcome> {
     Ok(Outcome::passed(detail).with("SingleStream", measured.milliseconds, "ms"))
 }
 
-/// The same latency beside that of `trtexec` with the same engine.
+/// Compares the latency with that of `trtexec` for the same engine.
 pub(crate) fn beside_trtexec(kit: &Kit) -> anyhow::Result<Outcome> {
     let Some(program) = trtexec::find(kit) else {
         return Ok(Outcome::skipped("trtexec is neither beside TensorRT nor in PATH"));
@@ -137,11 +137,11 @@ pub(crate) fn beside_trtexec(kit: &Kit) -> anyhow::Result<Outcome> {
         .with("ours / trtexec", ours / theirs, "ratio"))
 }
 
-/// A latency equals that of `trtexec` within this ratio and addition: clocks differ between two runs, and LoadGen measures from its own call.
+/// The largest accepted ratio to the latency of `trtexec`, and a constant allowance: clocks differ between two runs, and LoadGen's latency includes
+/// its own call.
 const MAX_RATIO: f64 = 1.1;
 const MAX_ADDITION_MS: f64 = 0.05;
 
-/// A measured latency.
 struct Measured {
     milliseconds: f64,
     precision: &'static str,
@@ -154,7 +154,7 @@ fn measure(agent: &Agent<'_>, benchmark: &Benchmark) -> anyhow::Result<Measured>
         Ok::<_, anyhow::Error>(value(&report)? / 1e6)
     };
     match run("precision=fp16") {
-        // TensorRT 11 and RTX take the types of the network only.
+        // TensorRT 11 and TensorRT-RTX only use the types in the network.
         Err(error) if is_not_offered(&error) => Ok(Measured {
             milliseconds: run("precision=fp32")?,
             precision: "fp32",
@@ -166,12 +166,12 @@ fn measure(agent: &Agent<'_>, benchmark: &Benchmark) -> anyhow::Result<Measured>
     }
 }
 
-/// Returns whether TensorRT refused a precision because it takes the types of the network only.
+/// Returns whether TensorRT rejected a precision because it only uses the types in the network.
 pub(crate) fn is_not_offered(error: &anyhow::Error) -> bool {
     format!("{error:#}").contains("Q/DQ")
 }
 
-/// Returns the only engine of a cache.
+/// Returns the only engine in the cache.
 fn plan(agent: &Agent<'_>) -> anyhow::Result<PathBuf> {
     let engines = fs::read_dir(agent.engines())?.filter_map(Result::ok);
     let plans: Vec<_> = engines
@@ -184,7 +184,7 @@ fn plan(agent: &Agent<'_>) -> anyhow::Result<PathBuf> {
     Ok(plan.clone())
 }
 
-/// The time per query of LoadGen with an engine that does nothing, and with a network that does almost nothing.
+/// Measures the time per query of LoadGen with an engine that does nothing, and with a very small network.
 pub(crate) fn overhead(kit: &Kit) -> anyhow::Result<Outcome> {
     let benchmark = Benchmark::pixels()?;
     let agent = benchmark.agent(kit);

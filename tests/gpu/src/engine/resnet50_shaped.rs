@@ -1,5 +1,5 @@
-//! A network of ResNet50's layers and shapes with random weights, for latencies where the published file is not at hand. What it computes means
-//! nothing.
+//! A network with ResNet50's layers and shapes and random weights, to measure latencies when the published file is not available. Its results have no
+//! meaning.
 
 use regatta_random::SplitMix64;
 use regatta_test_support::fixture::onnx;
@@ -7,18 +7,18 @@ use tract_onnx::pb::{AttributeProto, GraphProto, NodeProto, TensorProto, tensor_
 
 use crate::outcome::Kit;
 
-/// Blocks, and stride of the first block, of each stage. A stage is twice as wide as the one before.
+/// The number of blocks in each stage, and the stride of the first block. Each stage is twice as wide as the one before.
 const STAGES: [(usize, i64); 4] = [(3, 1), (4, 2), (6, 2), (3, 2)];
 const CLASSES: i64 = 1000;
-/// ResNet50's features after the first layer.
+/// The number of ResNet50's features after the first layer.
 const WIDTH: i64 = 64;
 
-/// The features after the first layer.
+/// The number of features after the first layer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(i64);
 
 impl Size {
-    /// ResNet50's own size; over fakes, which compute nothing of it, a small one.
+    /// Returns ResNet50's size. With fakes, which cannot compute the network, returns a small one.
     pub(crate) const fn for_kit(kit: &Kit) -> Self {
         Self(if kit.has_fakes { 4 } else { WIDTH })
     }
@@ -39,10 +39,10 @@ impl Network {
         name
     }
 
-    /// Adds weights that keep the variance of `fan_in` inputs.
+    /// Adds weights that preserve the variance of `fan_in` inputs.
     fn weight(&mut self, dims: &[i64], fan_in: i64) -> String {
         let name = format!("weight_{}", self.weights.len());
-        // Uniform numbers between -most and most have a third of its square as variance.
+        // The variance of uniform numbers between -most and most is most² / 3.
         let most = (6.0 / fan_in as f64).sqrt();
         let values = (0..dims.iter().product::<i64>()).flat_map(|_| {
             let value = (self.random.unit() * 2.0 - 1.0) * most;
@@ -90,7 +90,7 @@ fn window(size: i64, stride: i64, pad: i64) -> Vec<AttributeProto> {
     ]
 }
 
-/// Returns the network in ONNX with a free batch: `image` of 3 x 224 x 224 to the class.
+/// Returns the network in ONNX with a variable batch: `image` of 3 x 224 x 224 to the class.
 pub(crate) fn resnet50_shaped(Size(features): Size) -> Vec<u8> {
     let mut network = Network {
         nodes: Vec::new(),

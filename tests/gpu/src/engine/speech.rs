@@ -1,4 +1,4 @@
-//! Small networks of RNN-T and Whisper, whose states stay on the GPU: the transcripts are those of the CPU's engine.
+//! Checks small networks of RNN-T and Whisper, whose states stay on the GPU: the transcripts must equal those of the CPU engine.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn compare(kit: &Kit, name: &'static str) -> anyhow::Result<Outcome> {
         return Ok(Outcome::skipped("the archive was built with --without-speech"));
     }
     let benchmark = Benchmark::in_directory(packed, name, None)?;
-    // Engines belong to this run of the kit.
+    // Engines are not reused in other runs of the kit.
     let _ = fs::remove_dir_all(benchmark.path("engines"));
     let agent = benchmark.agent(kit).with_fake("FAKE_TRT_COMPUTES", "1");
     benchmark.run(&agent, "tract", "Offline", "AccuracyOnly", &["batch_size=3"])?;

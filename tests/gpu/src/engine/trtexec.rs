@@ -1,4 +1,4 @@
-//! NVIDIA's `trtexec`, beside TensorRT's libraries or in PATH.
+//! NVIDIA's `trtexec`, from the directory of TensorRT's libraries or from PATH.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use super::agent::{library_path, message};
 use crate::outcome::Kit;
 
-/// Returns the program if there is one.
+/// Returns the program's path, if it is installed.
 pub(crate) fn find(kit: &Kit) -> Option<PathBuf> {
     let tensorrt = kit.tensorrt.as_deref()?;
     let beside = [tensorrt.to_owned(), tensorrt.join("bin"), tensorrt.join("../bin")];
@@ -23,7 +23,7 @@ pub(crate) fn find(kit: &Kit) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// Measures an engine's latency with a batch of one sample, in milliseconds: the 90th percentile of the host's time.
+/// Measures an engine's latency with a batch of one sample in milliseconds: the 90th percentile of the host latency.
 pub(crate) fn latency(kit: &Kit, program: &Path, plan: &Path, shape: &str) -> anyhow::Result<f64> {
     let mut command = Command::new(program);
     command.arg(format!("--loadEngine={}", plan.display())).args([
@@ -44,7 +44,7 @@ pub(crate) fn latency(kit: &Kit, program: &Path, plan: &Path, shape: &str) -> an
     percentile(&text).context("trtexec printed no 90th percentile of its latency")
 }
 
-/// Returns the percentile of the line with the latency, which versions 8 to 11 print as `Latency: min = 0.5 ms, ..., percentile(90%) = 0.6 ms`.
+/// Parses the percentile from the latency line, which versions 8 to 11 print as `Latency: min = 0.5 ms, ..., percentile(90%) = 0.6 ms`.
 fn percentile(text: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.contains("] Latency: "))?;
     let (_, value) = line.split_once("percentile(90%) = ")?;

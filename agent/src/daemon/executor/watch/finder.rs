@@ -11,7 +11,7 @@ use super::{
     probe::Probe,
 };
 
-/// Labels of rails that carry the complete board's power.
+/// Labels of rails that measure the power of the complete board.
 const WHOLE_BOARD: [&str; 3] = ["VDD_IN", "POM_5V_IN", "VIN"];
 
 /// Returns all columns that the machine below `root` has, in file order.

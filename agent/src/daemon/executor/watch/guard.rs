@@ -181,7 +181,7 @@ fn describe(e: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::from(e))
 }
 
-/// Number of attempts to query the helper about leftovers.
+/// Number of attempts to query the helper for leftovers.
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: std::time::Duration = std::time::Duration::from_secs(1);
 

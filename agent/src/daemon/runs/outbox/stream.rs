@@ -125,7 +125,7 @@ impl Stream {
         self.delivered = true;
     }
 
-    /// Sends the complete stream again.
+    /// Sends the stream again from its start.
     pub(super) const fn restart(&mut self) {
         self.delivered = false;
         self.send_from(0);

@@ -1,5 +1,5 @@
-//! Compares an archive with the data set that it should be, before anything of it is unpacked. A tar or zip is compared by the list of its files,
-//! which takes a second; a compressed tar by its published checksum.
+//! Checks that an archive is the expected data set before it is unpacked. A tar or zip is checked by its list of files, which takes a second; a
+//! compressed tar by its published checksum.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,9 @@ use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, 
 use super::offers::LABEL_FILES;
 use crate::{cli::data::published_problem, exit::Failure};
 
-/// The most that a compressed archive without a published size may grow: texts that compress well do by less.
+/// The maximum ratio of unpacked to compressed size for archives without a published size. Text that compresses well stays below it.
 const MAX_GROWTH: u64 = 16;
-/// An allowance for small archives.
+/// The minimum limit on the unpacked size, for small archives.
 const MIN_LIMIT: u64 = 64 << 20;
 
 /// Returns the directory into which a download's archive is unpacked.
@@ -25,7 +25,7 @@ pub(super) fn unpack_directory(download: &Download, scratch: &Path) -> PathBuf {
     }
 }
 
-/// Returns whether a file of a download's archive is needed.
+/// Returns whether a file in a download's archive is needed.
 pub(super) fn is_selected(download: &Download, benchmark: &Benchmark, scratch: &Path, name: &str) -> bool {
     if download.path.ends_with('/') {
         return true;
@@ -40,10 +40,10 @@ fn is_image_labels(download: &Download, benchmark: &Benchmark) -> bool {
     download.purpose == DownloadPurpose::Labels && matches!(benchmark.prep, Some(Prep::JpegImages(_)))
 }
 
-/// Checks an archive, and returns the bytes of its selected files, or the most that they can have.
+/// Checks an archive. Returns the size of its selected files in bytes, or an upper bound for a compressed tar.
 ///
 /// # Errors
-/// A sentence that says why the archive is not the published one.
+/// Returns a sentence that says why the archive is not the published one.
 pub(super) fn check(
     archive: &Archive,
     download: &Download,
@@ -87,7 +87,7 @@ pub(super) fn check(
     Ok(selected.iter().map(|entry| entry.bytes).sum())
 }
 
-/// Checks that the files are a data set's images, at the root of the archive.
+/// Checks that the archive contains a data set's images at its root.
 fn expect_images(
     found: &[&Entry],
     expected: usize,
@@ -109,7 +109,7 @@ fn expect_images(
             "its files have {total} bytes, the published ones have {expected}"
         ));
     }
-    // Labels that cannot be read are an error of the preparation.
+    // Labels that cannot be read are reported by the preparation.
     let names = labels
         .and_then(|labels| val_map::names(labels).ok())
         .unwrap_or_default();
@@ -120,7 +120,7 @@ fn expect_images(
     }
 }
 
-/// Returns the most bytes that the files of a compressed archive may have.
+/// Returns the maximum total size in bytes of the files in a compressed archive.
 pub(super) fn most_bytes(archive: &Archive, download: &Download) -> u64 {
     match download.bytes {
         Some(bytes) => bytes.saturating_add(bytes / 4).saturating_add(MIN_LIMIT),

@@ -1,4 +1,4 @@
-//! Executes the steps of a plan, in process. Each step can be interrupted and repeated.
+//! Executes the steps of a plan in this process. Each step can be interrupted and repeated.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -27,10 +27,10 @@ use crate::{
 };
 use regatta_lab_store::{Store, workspace::Workspace};
 
-/// The most files of a compressed archive, whose list is not known before.
+/// The maximum number of files in a compressed archive, whose file list is not known in advance.
 const MAX_FILES: u64 = 1_000_000;
 
-/// What steps work with.
+/// The context in which steps are executed.
 pub(super) struct Execution<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) store: &'a Store,
@@ -42,7 +42,7 @@ impl Execution<'_> {
     /// Executes a step of a benchmark.
     ///
     /// # Errors
-    /// Returns the failure of the step. What it had done stays, and the next call continues.
+    /// Returns the failure of the step. Completed work is kept, and the next call continues.
     pub(super) fn execute(&self, step: &Step, subject: &Subject<'_>) -> Result<(), Failure> {
         let benchmark = subject.benchmark;
         tell(&format!(
@@ -177,7 +177,7 @@ fn download_of(benchmark: &Benchmark, index: usize) -> Result<&Download, Failure
     download.ok_or_else(|| Failure::could_not(format!("{} has no download {index}", benchmark.name)))
 }
 
-/// Copies a file so that it has its name only once it is complete.
+/// Copies a file. The copy only gets its name once it is complete.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let part = to.with_added_extension("part");
     let copied = match to.parent() {

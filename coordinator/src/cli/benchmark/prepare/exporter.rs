@@ -1,5 +1,5 @@
-//! Makes networks of published weights with the tools of this repository, which are Python programs. They run in a virtual environment in the
-//! workspace, or in a Python that the user names.
+//! Exports networks from published weights with the Python tools of this repository. They run in a virtual environment in the workspace, or in a
+//! Python that the user names.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use regatta_types::benchmark::Model;
 
 use crate::{cli::context::tell, exit::Failure};
 
-/// A tool that exports networks.
+/// A Python tool that exports networks.
 #[derive(Debug, Clone, Copy)]
 struct Tool {
     name: &'static str,
     text: &'static str,
     /// The packages that it imports.
     packages: &'static [&'static str],
-    /// The packages for weights in an `.npz`, which needs no PyTorch.
+    /// The packages for weights in an `.npz`, for which PyTorch is not needed.
     npz_packages: &'static [&'static str],
 }
 
@@ -47,7 +47,7 @@ const WHISPER: Tool = Tool {
     packages: &["numpy", "onnx"],
     npz_packages: &["numpy", "onnx"],
 };
-/// What both import.
+/// A module that both tools import.
 const GRAPH: (&str, &str) = (
     "onnx_graph.py",
     include_str!("../../../../../tools/onnx_graph.py"),
@@ -63,10 +63,10 @@ pub(super) struct Exporter<'a> {
 }
 
 impl Exporter<'_> {
-    /// Makes a model's networks of its weights.
+    /// Exports a model's networks from its weights.
     ///
     /// # Errors
-    /// Returns an error when Python or a package is missing, or the tool fails.
+    /// Returns an error when Python or a package is missing, or when the tool fails.
     pub(super) fn export(&self, model: &Model, weights: &Path, scratch: &Path) -> Result<(), Failure> {
         let tool = Tool::of(model, weights);
         let python = self.python(tool)?;
@@ -88,7 +88,7 @@ impl Exporter<'_> {
         }
     }
 
-    /// Returns the Python that has the tool's packages; the virtual environment's is made first.
+    /// Returns a Python that has the tool's packages: the one that the user named, or the virtual environment's, which is created if necessary.
     fn python(&self, tool: Tool) -> Result<PathBuf, Failure> {
         if let Some(python) = self.python {
             if has_packages(python, tool) {
@@ -160,7 +160,7 @@ fn make_directory(directory: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::could_not(format!("cannot make {}: {error}", directory.display())))
 }
 
-/// Runs a program to its end. The last line that it prints to standard error is the reason of a failure.
+/// Runs a program. If it fails, the last line that it prints to standard error is the reason.
 fn run(command: &mut Command, name: &str) -> Result<(), Failure> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| Failure::could_not(format!("{name} cannot be started: {error}")))?;

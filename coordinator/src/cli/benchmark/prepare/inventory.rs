@@ -1,4 +1,4 @@
-//! Looks at what is there for a benchmark: downloads, samples, networks and assets. It changes nothing.
+//! Finds the existing files of a benchmark: downloads, samples, networks and assets. Changes nothing.
 
 use std::{
     fs, io,
@@ -31,26 +31,26 @@ use crate::{
 };
 use regatta_lab_store::{AssetRow, Store, workspace::Workspace};
 
-/// The bytes of the header of a `.npy`.
+/// The size of a `.npy` header in bytes.
 const NPY_HEADER: u64 = 128;
 
-/// A benchmark that is prepared, with all that its preparation depends on.
+/// A benchmark to prepare, with everything that its preparation depends on.
 pub(super) struct Subject<'a> {
     pub(super) benchmark: &'a Benchmark,
     pub(super) needs: Needs,
     pub(super) offers: &'a Offers,
-    /// Whether it is the only benchmark, so that an archive of any name is its data set.
+    /// Whether it is the only benchmark. Then an archive with any name can be its data set.
     pub(super) is_only: bool,
     pub(super) scratch: PathBuf,
 }
 
 impl Subject<'_> {
-    /// Returns the directory of the data set that the user named. `None` for the usual one.
+    /// Returns the directory of the data set that the user named. `None` for the default one.
     pub(super) fn data(&self) -> Option<&Path> {
         self.offers.directory()
     }
 
-    /// Returns the labels that are not among the images, for images that are elsewhere.
+    /// Returns the labels if they are not in the same directory as the images.
     pub(super) fn labels(&self) -> Option<PathBuf> {
         let data = self.data()?;
         let is_labelled = matches!(self.benchmark.prep, Some(Prep::JpegImages(_)));
@@ -61,10 +61,10 @@ impl Subject<'_> {
         }
     }
 
-    /// Looks at everything.
+    /// Collects all facts.
     ///
     /// # Errors
-    /// Returns an error when an archive that the user named is not the published one, or a form is impossible.
+    /// Returns an error when an archive that the user named is not the published one, or when a form is impossible.
     pub(super) fn facts(&self, workspace: &Workspace, store: &Store) -> Result<Facts, Failure> {
         let samples = self.samples()?;
         let calibration = self.calibration()?;
@@ -111,7 +111,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Returns the source of a download that is missing, with its bytes, and those of its unpacked files.
+    /// Returns the source of a missing download, its size in bytes, and the size of its unpacked files.
     fn source(&self, download: &Download) -> Result<(Source, Option<u64>, Option<u64>), Failure> {
         let offer = self.offers.of(download, self.benchmark, self.is_only);
         match (offer.map(|offer| (&offer.content, &offer.path)), &download.fetch) {
@@ -174,7 +174,7 @@ impl Subject<'_> {
             .collect()
     }
 
-    /// Returns whether a set of samples is complete, with the files beside it that a run and its accuracy need.
+    /// Returns whether a set of samples is complete, including the other files that a run and its accuracy need.
     fn is_made(&self, formed: &Benchmark) -> bool {
         let is_file = |path: &Path| path.as_os_str().is_empty() || self.scratch.join(path).is_file();
         let has_files = is_file(Path::new(&formed.dataset.map))
@@ -212,7 +212,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Returns the calibration samples of INT8 engines, for the kinds of data whose lists `prep` reads.
+    /// Returns the calibration samples of int8 engines, for the kinds of data whose lists `prep` can read.
     fn calibration(&self) -> Result<Option<CalibrationFact>, Failure> {
         let lists = self.benchmark.downloads.iter().enumerate();
         let mut lists = lists.filter(|(_, download)| download.purpose == DownloadPurpose::Calibration);
@@ -311,7 +311,7 @@ impl Subject<'_> {
     }
 }
 
-/// The files at a path, as the asset store counts them.
+/// The files at a path, counted in the same way as by the asset store.
 struct Tree {
     files: u64,
     bytes: u64,
@@ -319,7 +319,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Counts the files of a file or directory. `None` when it is missing or cannot be read.
+    /// Counts the files of a file or directory. Returns `None` when it is missing or cannot be read.
     fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         let mut tree = Self {
@@ -354,7 +354,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns whether an asset has these files: as many, as large, and not changed since it was added.
+    /// Returns whether an asset has the same number of files and bytes, and no file has changed since it was added.
     fn is_in(&self, row: &AssetRow) -> bool {
         let added: Option<Timestamp> = row.added.parse().ok();
         let changed = Timestamp::try_from(self.changed).ok();
@@ -365,14 +365,14 @@ impl Tree {
     }
 }
 
-/// Returns whether the samples in a directory are finished, and `is_expected` agrees with their document.
+/// Returns whether the samples in a directory are complete, and their document satisfies `is_expected`.
 fn is_complete(directory: &Path, is_expected: impl Fn(&SampleSet) -> bool) -> bool {
     let document = fs::read(directory.join(SampleSet::FILE)).ok();
     let set = document.and_then(|bytes| SampleSet::from_json(&bytes).ok());
     SampleSet::check_whole(directory).is_ok() && set.is_some_and(|set| is_expected(&set))
 }
 
-/// Predicts the bytes of a set of samples. `None` for those of different sizes.
+/// Predicts the size of a set of samples in bytes. Returns `None` if the samples differ in size.
 fn sample_bytes(formed: &Benchmark, samples: usize) -> Option<u64> {
     if formed.model.windows.is_some() {
         return None;
@@ -387,7 +387,7 @@ fn lines(path: &Path) -> Option<usize> {
     Some(fs::read_to_string(path).ok()?.lines().count())
 }
 
-/// Returns how the user gets a download.
+/// Describes how the user can get a download.
 fn user_hint(download: &Download, scratch: &Path) -> String {
     let terms = download
         .terms

@@ -1,5 +1,5 @@
-//! What runs of a benchmark need on the devices that the user names: the forms of samples, and whether INT8 engines are calibrated. Requests are
-//! resolved as `regatta run` resolves them.
+//! Determines the forms of samples that runs on the named devices need, and whether int8 engines have to be calibrated. Requests are resolved in the
+//! same way as by `regatta run`.
 
 use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
 use regatta_types::{Scenario, benchmark::Benchmark, samples::Form};
@@ -9,16 +9,16 @@ use regatta_lab_runs::KnownRequest;
 use regatta_lab_store::{DeviceLabel, DeviceRow, RunRequest, Store};
 use regatta_lab_views::lookup::{self, add};
 
-/// The samples that devices need of a benchmark.
+/// The samples of a benchmark that devices need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// The forms, each once.
+    /// The forms, without duplicates.
     pub(super) forms: Vec<Form>,
-    /// Whether an engine is of INT8.
+    /// Whether any engine is an int8 engine.
     pub(super) has_int8: bool,
 }
 
-/// Returns the devices of names, ids and labels, each once.
+/// Returns the devices with these names, ids and labels, without duplicates.
 pub(super) fn devices(words: &[String], store: &Store) -> Result<Vec<DeviceRow>, Failure> {
     let mut found = Vec::new();
     for word in words {
@@ -43,7 +43,7 @@ fn with_label(word: &str, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
     Ok(rows)
 }
 
-/// Returns what the devices need of a benchmark; without devices, its own form.
+/// Returns the needs of the devices. Without devices, only the benchmark's own form is needed.
 pub(super) fn needs(
     benchmark: &Benchmark,
     round: Option<&str>,
@@ -72,7 +72,7 @@ pub(super) fn needs(
     Ok(needs)
 }
 
-/// Returns the scenarios that an edge system must submit, or all where the round does not have the benchmark for edge systems.
+/// Returns the scenarios that are required for an edge system. If the round does not have the benchmark for edge systems, returns all scenarios.
 fn scenarios(
     benchmark: &Benchmark,
     round: Option<&str>,

@@ -1,4 +1,4 @@
-//! The archives, files and directories that the user names with `--from`, and the downloads that they are.
+//! The archives, files and directories that the user names with `--from`, and the downloads that they replace.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,20 @@ use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, Prep};
 
 use crate::exit::Failure;
 
-/// The usual names of the labels of classified images.
+/// The usual file names of the labels of classification images.
 pub(super) const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
 
-/// All that the user named.
 #[derive(Debug)]
 pub(super) struct Offers(Vec<Offer>);
 
-/// An archive, a file or a directory.
+/// An archive, file or directory that the user named.
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) path: PathBuf,
     pub(super) content: Content,
 }
 
-/// What a path is.
+/// The kind of a path.
 #[derive(Debug)]
 pub(super) enum Content {
     Archive(Archive),
@@ -30,7 +29,7 @@ pub(super) enum Content {
 }
 
 impl Offers {
-    /// Looks at each path.
+    /// Determines the kind of each path.
     pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         paths
             .iter()
@@ -48,7 +47,8 @@ impl Offers {
         directories.next().map(|offer| offer.path.as_path())
     }
 
-    /// Returns what was named for a download: by its file name, or as the only archive of another name for the data set of the only benchmark.
+    /// Returns the offer for a download: the one with its file name, or else the only other archive, if the download is the data set of the only
+    /// benchmark.
     pub(super) fn of(
         &self,
         download: &Download,
@@ -72,10 +72,10 @@ impl Offers {
         others.next().is_none().then_some(first)
     }
 
-    /// Checks that each path is for one of the benchmarks.
+    /// Checks that each path belongs to one of the benchmarks.
     ///
     /// # Errors
-    /// Names the first path that is for none, with the names that are known.
+    /// Returns an error about the first path that does not, with the known names.
     pub(super) fn expect_used(&self, benchmarks: &[&Benchmark]) -> Result<(), Failure> {
         let is_only = benchmarks.len() == 1;
         let directories = self
@@ -145,7 +145,7 @@ impl Offer {
     }
 }
 
-/// Returns the names under which a download is published.
+/// Returns the published file names of a download.
 fn archive_names(download: &Download) -> impl Iterator<Item = &str> {
     let with_checksum = download.checksums.iter();
     let with_checksum = with_checksum.filter_map(|text| text.rsplit_once(' ').map(|(name, _)| name));
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(of(&offers, 1, false).as_deref(), Some("val_map.txt"));
         assert_eq!((of(&offers, 2, false), of(&offers, 3, false)), (None, None));
         offers.expect_used(&[resnet, yolo]).unwrap();
-        // An archive of another name can only be the one data set of one benchmark.
+        // An archive with another name is only accepted as the data set of the only benchmark.
         let other = Offers::open(&[file("imagenet.tar", zip)]).unwrap();
         assert_eq!(of(&other, 0, true).as_deref(), Some("imagenet.tar"));
         other.expect_used(&[resnet]).unwrap();

@@ -1,11 +1,10 @@
-//! The plan of a preparation: from what is there for a benchmark to the steps that are missing, and the obstacles that only the user can remove.
-//! It looks at no file.
+//! Plans a preparation: determines the missing steps from the existing files, and the obstacles that only the user can remove. Reads no files.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
 use regatta_types::{benchmark::DownloadPurpose, samples::Form};
 
-/// What is there for a benchmark.
+/// The existing files of a benchmark.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     pub(super) downloads: Vec<DownloadFact>,
@@ -14,57 +13,56 @@ pub(super) struct Facts {
     /// The calibration samples, if they are selected.
     pub(super) calibration: Option<CalibrationFact>,
     pub(super) network: NetworkFact,
-    /// What devices download. Empty in a workspace that serves no assets.
+    /// The files that devices download. Empty if the workspace does not serve assets.
     pub(super) assets: Vec<AssetFact>,
 }
 
-/// A download of the benchmark's file.
+/// A download that the benchmark's file declares.
 #[derive(Debug, Clone)]
 pub(super) struct DownloadFact {
     /// Its index in the benchmark's file.
     pub(super) index: usize,
     pub(super) title: String,
     pub(super) purpose: DownloadPurpose,
-    /// Its path below the scratch directory.
+    /// Its path in the scratch directory.
     pub(super) path: String,
     pub(super) is_there: bool,
     pub(super) source: Source,
-    /// The bytes of the download itself; `None` if nobody published them.
+    /// The size of the download itself. `None` if it is not published.
     pub(super) bytes: Option<u64>,
-    /// The bytes of the unpacked files.
+    /// The size of the unpacked files.
     pub(super) unpacked_bytes: Option<u64>,
 }
 
-/// Where a download comes from.
+/// The way to get a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A file that is downloaded.
+    /// A file that can be downloaded.
     FreeFile,
-    /// An archive that is downloaded and unpacked.
+    /// An archive that can be downloaded and then has to be unpacked.
     FreeArchive {
-        /// Whether it was downloaded before.
+        /// Whether it is already downloaded.
         is_fetched: bool,
     },
     /// An archive that the user named.
     OfferedArchive(PathBuf),
     /// A file that the user named.
     OfferedFile(PathBuf),
-    /// Its publisher gives it on request, or as several files.
+    /// The publisher provides it on request, or as several files.
     User {
-        /// How the user gets it.
+        /// Instructions for the user.
         hint: String,
     },
 }
 
-/// A set of samples.
 #[derive(Debug, Clone)]
 pub(super) struct SampleFact {
     pub(super) form: Form,
-    /// Its directory below the scratch directory.
+    /// Its directory in the scratch directory.
     pub(super) directory: String,
     pub(super) is_made: bool,
     pub(super) bytes: Option<u64>,
-    /// Why it cannot be made.
+    /// The reason why it cannot be made.
     pub(super) obstacle: Option<Obstacle>,
 }
 
@@ -79,88 +77,79 @@ pub(super) struct CalibrationFact {
     pub(super) obstacle: Option<Obstacle>,
 }
 
-/// The networks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NetworkFact {
-    /// The files that are missing, below the scratch directory.
+    /// The missing files, as paths in the scratch directory.
     pub(super) missing: Vec<String>,
-    /// Whether a tool of this repository makes them of the published weights.
+    /// Whether a tool of this repository exports them from the published weights.
     pub(super) is_exported: bool,
 }
 
 /// A file or directory that devices download.
 #[derive(Debug, Clone)]
 pub(super) struct AssetFact {
-    /// Its path below the scratch directory.
+    /// Its path in the scratch directory.
     pub(super) path: String,
     pub(super) bytes: Option<u64>,
-    /// Whether it is an asset with the present content.
+    /// Whether the assets contain its current content.
     pub(super) is_current: bool,
 }
 
-/// What only the user can do.
+/// A task that only the user can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Obstacle {
     pub(super) what: String,
     pub(super) hint: String,
 }
 
-/// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) action: Action,
-    /// What the step makes, below the scratch directory. Two benchmarks may need the same.
+    /// The path of the result in the scratch directory. Two benchmarks may need the same one.
     pub(super) target: String,
-    /// What it works on, for people.
+    /// The object of the step, as users see it.
     pub(super) subject: String,
-    /// The bytes that it adds; `None` if they are unknown before.
+    /// The size of the result in bytes. `None` if it is not known in advance.
     pub(super) bytes: Option<u64>,
 }
 
-/// The work of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// Downloads a file or archive.
     Fetch {
-        /// The download's index.
+        /// The index of the download.
         download: usize,
     },
     /// Copies a file that the user named.
-    Copy {
-        /// The file.
-        from: PathBuf,
-    },
+    Copy { from: PathBuf },
     /// Unpacks an archive.
     Unpack {
-        /// The download's index.
+        /// The index of the download.
         download: usize,
-        /// The archive; `None` for the one that was downloaded.
+        /// The archive that the user named. `None` for a downloaded one.
         archive: Option<PathBuf>,
     },
-    /// Makes networks of published weights.
+    /// Exports networks from published weights.
     Export {
         /// The index of the weights among the downloads.
         weights: Option<usize>,
     },
     /// Makes samples.
-    Prepare {
-        /// Their form.
-        form: Form,
-    },
+    Prepare { form: Form },
     /// Makes calibration samples.
     Calibrate {
-        /// The list's index among the downloads.
+        /// The index of the list among the downloads.
         list: usize,
     },
     /// Adds files to the assets.
     AddAssets {
-        /// Their paths below the scratch directory.
+        /// The paths in the scratch directory.
         paths: Vec<String>,
     },
 }
 
 impl Action {
-    /// Returns the word for the step.
+    /// Returns the name of the step, as users see it.
     pub(super) const fn word(&self) -> &'static str {
         match self {
             Self::Fetch { .. } => "fetch",
@@ -174,14 +163,13 @@ impl Action {
     }
 }
 
-/// The steps of a benchmark in their order, and what they cannot do.
+/// The steps of a benchmark in order, and the obstacles that they cannot remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) obstacles: Vec<Obstacle>,
 }
 
-/// Plans the preparation of a benchmark.
 pub(super) fn plan(facts: &Facts) -> Plan {
     let mut plan = Plan::default();
     plan.get_network(facts);
@@ -193,7 +181,7 @@ pub(super) fn plan(facts: &Facts) -> Plan {
 }
 
 impl Plan {
-    /// Gets the networks, or the weights of which they are made.
+    /// Gets the networks, or the weights from which they are exported.
     fn get_network(&mut self, facts: &Facts) {
         let NetworkFact { missing, is_exported } = &facts.network;
         let Some(first) = missing.first() else {
@@ -204,7 +192,7 @@ impl Plan {
         if !is_exported && !missing.iter().all(is_published) {
             self.obstacles.push(Obstacle {
                 what: format!("the network {first}"),
-                hint: "nobody publishes it: docs/benchmarks.md describes how to make it".to_owned(),
+                hint: "it is not published: docs/benchmarks.md describes how to make it".to_owned(),
             });
             return;
         }
@@ -224,7 +212,7 @@ impl Plan {
         }
     }
 
-    /// Gets the data set and its labels if samples are missing. Returns whether they will be there.
+    /// Gets the data set and its labels if samples are missing. Returns whether they will be available.
     fn get_data(&mut self, facts: &Facts) -> bool {
         let samples = facts.samples.iter();
         let mut samples = samples.map(|set| (set.is_made, &set.obstacle));
@@ -238,7 +226,7 @@ impl Plan {
         for purpose in [DownloadPurpose::Labels, DownloadPurpose::Dataset] {
             let all = of_purpose(facts, purpose);
             for download in all.clone() {
-                // Some data sets are published twice.
+                // Some data sets have two published forms.
                 let is_replaced = matches!(download.source, Source::User { .. })
                     && all.clone().any(|other| {
                         other.path == download.path && !matches!(other.source, Source::User { .. })
@@ -251,7 +239,7 @@ impl Plan {
         self.obstacles.len() == before
     }
 
-    /// Gets one download, unless it is there.
+    /// Gets a download, unless it already exists.
     fn get(&mut self, download: &DownloadFact) {
         if download.is_there {
             return;
@@ -326,7 +314,7 @@ impl Plan {
         }
     }
 
-    /// Adds what is new or changed to the assets, once nothing is missing: half of a benchmark is of no use to a device.
+    /// Adds new and changed files to the assets. Does nothing while a file is missing, because devices need all files of a benchmark.
     fn add_assets(&mut self, facts: &Facts) {
         if !self.obstacles.is_empty() {
             return;
@@ -342,7 +330,7 @@ impl Plan {
         if due.is_empty() {
             return;
         }
-        // Some sizes are unknown before: the sum is the least.
+        // Some sizes are not known in advance, so the sum is a lower bound.
         let bytes = due.iter().filter_map(|asset| asset.bytes).sum();
         let paths: Vec<String> = due.iter().map(|asset| asset.path.clone()).collect();
         self.steps.push(Step {
@@ -361,7 +349,7 @@ fn of_purpose(facts: &Facts, purpose: DownloadPurpose) -> impl Iterator<Item = &
 
 fn step(action: Action, download: &DownloadFact, bytes: Option<u64>) -> Step {
     let target = match action {
-        // The archive is not what it is unpacked to.
+        // The archive itself is not part of the unpacked files.
         Action::Fetch { .. } if matches!(download.source, Source::FreeArchive { .. }) => {
             format!("archive of {}", download.title)
         }

@@ -1,4 +1,4 @@
-//! What a preparation did or would do, as a table for people and a document for programs.
+//! The result of a preparation or of a dry run, as a table for people and a document for programs.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,6 @@ use super::{
 use crate::tables;
 use regatta_lab_views::wording;
 
-/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepState {
     /// It was not executed.
@@ -36,13 +35,12 @@ pub(super) struct BenchmarkReport {
     pub(super) obstacles: Vec<Obstacle>,
 }
 
-/// All benchmarks.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) benchmarks: Vec<BenchmarkReport>,
     pub(super) disks: Vec<DiskNeed>,
     pub(super) is_dry_run: bool,
-    /// Whether devices can get files from this workspace.
+    /// Whether devices can download files from this workspace.
     pub(super) serves_assets: bool,
 }
 
@@ -54,7 +52,6 @@ impl Report {
             .all(|benchmark| benchmark.obstacles.is_empty())
     }
 
-    /// Returns whether there was nothing to do.
     fn has_no_steps(&self) -> bool {
         self.benchmarks.iter().all(|benchmark| benchmark.steps.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Predicts the space that a preparation takes, on this machine and on devices, and refuses one that cannot fit before anything is done.
+//! Predicts the space that a preparation needs on this machine and on devices. Refuses a preparation that does not fit before anything is done.
 
 use std::{
     collections::BTreeMap,
@@ -17,21 +17,21 @@ use crate::{cli::asset::places, exit::Failure};
 use regatta_lab_store::{DeviceRow, workspace::Workspace};
 use regatta_lab_views::wording;
 
-/// The most that an agent keeps if its configuration does not say otherwise.
+/// The default limit on an agent's assets.
 const USUAL_ASSETS_MAX: u64 = 16 << 30;
 
-/// The space that steps take on one disk.
+/// The space that steps need on one disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DiskNeed {
-    /// A directory on it.
+    /// A directory on the disk.
     pub(super) directory: PathBuf,
-    /// The known bytes.
+    /// The sum of the known sizes.
     pub(super) bytes: u64,
     /// The bytes that may be used.
     pub(super) available: u64,
 }
 
-/// Adds up the space that the steps take on each disk.
+/// Adds up the space that the steps need on each disk.
 ///
 /// # Errors
 /// Returns an error when a disk cannot be read.
@@ -64,14 +64,14 @@ pub(super) fn needs<'a>(
     Ok(disks.into_values().collect())
 }
 
-/// Returns the nearest directory that exists.
+/// Returns the nearest existing parent directory.
 fn existing(directory: &Path) -> &Path {
     let mut ancestors = directory.ancestors();
     let found = ancestors.find(|path| path.is_dir());
     found.unwrap_or(Path::new("."))
 }
 
-/// Returns the free bytes without those that the workspace keeps free for logs.
+/// Returns the free space in bytes, minus the space that the workspace reserves for logs.
 fn available(directory: &Path, workspace: &Workspace) -> Result<u64, Failure> {
     let disk = statvfs(directory).map_err(|error| unreadable(directory, &error.to_string()))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -85,10 +85,10 @@ fn unreadable(directory: &Path, error: &str) -> Failure {
     ))
 }
 
-/// Refuses steps that do not fit on a disk.
+/// Checks that the steps fit on their disks.
 ///
 /// # Errors
-/// Names the disk, and what is needed and free there.
+/// Returns an error with the disk, and the required and the free space.
 pub(super) fn expect_fits(needs: &[DiskNeed]) -> Result<(), Failure> {
     match needs.iter().find(|need| need.bytes > need.available) {
         None => Ok(()),
@@ -104,10 +104,10 @@ pub(super) fn expect_fits(needs: &[DiskNeed]) -> Result<(), Failure> {
     }
 }
 
-/// Refuses samples that are larger than all assets that a device keeps.
+/// Checks that no device's samples are larger than its limit on assets.
 ///
 /// # Errors
-/// Names the device and the samples.
+/// Returns an error with the device and the samples.
 pub(super) fn expect_fits_on<'a>(
     devices: &[DeviceRow],
     subjects: impl Iterator<Item = (&'a Subject<'a>, &'a Facts)>,
@@ -135,7 +135,7 @@ fn assets_max(device: &DeviceRow) -> u64 {
     reported.unwrap_or(USUAL_ASSETS_MAX)
 }
 
-/// Returns the bytes of the assets of one run, as far as they are known.
+/// Returns the total size in bytes of one run's assets, as far as it is known.
 fn run_bytes(subject: &Subject<'_>, facts: &Facts, form: Form) -> Result<u64, Failure> {
     let formed = subject.benchmark.in_form(form).map_err(Failure::usage)?;
     let places = places(&formed);

@@ -41,7 +41,7 @@ pub(super) fn check_inner(graph: &GraphProto) -> Result<(), UnsupportedNode> {
         })
 }
 
-/// Gives each node that goes backwards a unique name, and returns the names.
+/// Gives each node with the direction `reverse` a unique name, and returns the names.
 ///
 /// # Errors
 /// [`UnsupportedNode`] for two directions of sequences with the batch first, which tract joins along the wrong dimension.

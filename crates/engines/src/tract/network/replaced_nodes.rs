@@ -1,4 +1,4 @@
-//! Operators of old sets that tract does not have or rounds in another way: `Squeeze` without axes, `Upsample`, and the `Resize` of
+//! Operators of old operator sets that tract does not support or rounds differently: `Squeeze` without axes, `Upsample`, and the `Resize` of
 //! set 10.
 
 use anyhow::bail;

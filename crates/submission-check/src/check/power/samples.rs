@@ -91,7 +91,7 @@ pub(super) const MIN_RANGING_SHARE: f64 = 0.5;
 pub(super) const MIN_TESTING_SHARE: f64 = 0.9;
 
 /// Checks that PTDaemon's samples cover the complete window in order, about one per second; `least` is the share of its seconds that have
-/// one. Returns the fault.
+/// one. Returns the problem, if there is one.
 pub(super) fn finding(mean: Option<MeanPower>, least: f64) -> Option<String> {
     match mean {
         None => Some("has no samples in the run's window".to_owned()),

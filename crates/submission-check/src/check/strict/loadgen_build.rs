@@ -6,7 +6,7 @@ use crate::check::{finding::Findings, rules};
 const VERSION: &str = "loadgen_version";
 const STATUS: &str = "loadgen_git_status_message";
 const HISTORY: &str = "loadgen_git_log_message";
-/// LoadGen's text for a value that it does not know because it was not built in a git checkout.
+/// LoadGen's text for a value that is unknown because it was not built in a git checkout.
 const UNKNOWN: &str = "NA";
 const FIX: &str = "repeat the run with the round's LoadGen, unmodified";
 

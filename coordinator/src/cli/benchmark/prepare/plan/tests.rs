@@ -1,4 +1,4 @@
-//! Plans from what is there. No test looks at a file.
+//! Tests of plans, made from facts. No test reads a file.
 
 use regatta_types::{
     benchmark::{DownloadPurpose, Dtype},
@@ -32,7 +32,7 @@ fn user() -> Source {
     }
 }
 
-/// A benchmark of images of which nothing is there, and whose data set the user named.
+/// An image benchmark without any existing files, whose data set the user named.
 fn empty() -> Facts {
     let archive = Source::OfferedArchive("/tmp/images.tar".into());
     let labels = Source::FreeArchive { is_fetched: false };
@@ -71,7 +71,7 @@ fn empty() -> Facts {
     }
 }
 
-/// The same when all is there.
+/// The same benchmark when all files exist.
 fn complete() -> Facts {
     let mut facts = empty();
     facts
@@ -120,7 +120,7 @@ fn everything_is_got_made_and_added_in_this_order() {
 fn nothing_is_done_when_nothing_is_missing() {
     let mut facts = complete();
     assert_eq!(plan(&facts), Plan::default());
-    // The published data is not needed once its samples are made.
+    // The published data is not needed once its samples exist.
     for download in &mut facts.downloads {
         download.is_there = false;
         download.source = user();
@@ -140,7 +140,7 @@ fn an_interrupted_preparation_continues_with_what_is_missing() {
     let mut facts = complete();
     facts.assets[3].is_current = false;
     assert_eq!(steps(&facts), ["add assets assets of prep/map.txt"]);
-    // New samples replace an asset that looks the same.
+    // New samples replace an asset even if its size is unchanged.
     let mut facts = complete();
     facts.samples[0].is_made = false;
     assert_eq!(
@@ -223,7 +223,7 @@ fn networks_are_exported_of_their_weights_or_are_the_users() {
     facts.downloads[3].source = user();
     assert_eq!(steps(&facts), [] as [&str; 0]);
     assert_eq!(plan(&facts).obstacles[0].hint, "register");
-    // Weights of which no tool makes the networks.
+    // There is no tool that exports networks from these weights.
     facts.network.is_exported = false;
     facts.downloads[3].source = Source::FreeFile;
     let plan = plan(&facts);
