@@ -1,4 +1,4 @@
-//! Tests of the engine of runs that name none, over the real coordinator: each device uses the best engine that it reports.
+//! Tests of the engine of runs that do not name one, over the real coordinator: each device uses the best engine that it reports.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -10,12 +10,12 @@ use regatta_types::documents::{DeviceFacts, EngineKind, GpuFacts};
 use regatta_wire::{message::Message as _, topic::Leaf};
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
-/// The engines of the package for boards.
+/// The engines in the agent's package for boards.
 const OF_BOARDS: [EngineKind; 3] = [EngineKind::Null, EngineKind::Tensorrt, EngineKind::Sim];
 
 const OFFLINE: [&str; 5] = ["run", "--benchmark", "digits", "--scenario", "Offline"];
 
-/// Connects a device that reports these engines, a GPU or none, and why TensorRT cannot use it.
+/// Connects a device that reports these engines, a GPU or none, and the reason why TensorRT cannot use the GPU.
 fn join(
     coordinator: &Coordinator,
     name: &str,
@@ -81,7 +81,7 @@ fn each_device_uses_the_best_engine_that_it_reports() {
             "{shown}"
         );
     }
-    // A named engine says why it cannot run.
+    // For a named engine, the error says why it cannot run.
     let named = [
         &OFFLINE[..],
         &["--device", "workstation", "--engine", "tensorrt", "--dry-run"],
@@ -94,7 +94,7 @@ fn each_device_uses_the_best_engine_that_it_reports() {
         "{}",
         text(&refused.stderr)
     );
-    // A setting belongs to the engine that a device uses.
+    // Settings are checked against the engine that a device uses.
     let set = [&OFFLINE[..], &["--set", "gpu_batch_size=8", "--dry-run"]].concat();
     let planned = coordinator.json(&[&set[..], &["--device", "board"]].concat());
     assert_eq!(planned["specs"][0]["engine"]["settings"]["gpu_batch_size"], 8);
@@ -127,7 +127,7 @@ fn a_board_without_tensorrt_refuses_runs_and_its_health_check_uses_null_and_says
         "no engine that computes answers can run on board",
         "tensorrt: CUDA finds no GPU on the device",
         "tract: this build of the agent does not have it",
-        "regatta device doctor board",
+        "regatta device show board",
     ] {
         assert!(printed.contains(part), "`{part}` in {printed}");
     }
@@ -145,7 +145,7 @@ fn a_board_without_tensorrt_refuses_runs_and_its_health_check_uses_null_and_says
     let checked = check.wait_with_output().unwrap();
     let document: serde_json::Value =
         serde_json::from_slice(&checked.stdout).unwrap_or_else(|_| unreachable!("{}", text(&checked.stderr)));
-    // The files of the simulated device show no speed in SingleStream, so that the check of the speed is undecided.
+    // The simulated device's files contain no speed in SingleStream, so the check of the speed is undecided.
     assert_eq!(document["verdict"], "undecided", "{document:#}");
     let listed = coordinator.json(&["runs", "list"]);
     let runs = listed["runs"].as_array().unwrap().iter();

@@ -63,24 +63,12 @@ fn a_run_arrives_while(flood: u64, publish: impl Fn(&SimulatedDevice, u64) + Sen
     let mut honest = known_device(&coordinator);
     let (count, took) = meanwhile(publish, coordinator.port, flood, || {
         let begun = Instant::now();
-        let requested = coordinator.json(&[
-            "run",
-            "--device",
-            honest.id.as_str(),
-            "--benchmark",
-            "digits",
-            "--scenario",
-            "Offline",
-            "--engine",
-            "null",
-            "--no-wait",
-        ]);
-        let run = requested["runs"][0]["run"].as_str().unwrap();
+        let run = coordinator.request_run_of(&honest);
         let (_, files) = honest.play(Faults::default(), &mut Dice::new(3));
-        let record = coordinator.record(run);
+        let record = coordinator.record(&run);
         assert_eq!(record["delivery"]["complete"], true, "{record}");
         for (name, content) in &files {
-            assert_eq!(coordinator.file(run, name).as_ref(), Some(content), "{name}");
+            assert_eq!(coordinator.file(&run, name).as_ref(), Some(content), "{name}");
         }
         begun.elapsed()
     });

@@ -257,19 +257,7 @@ fn device_cannot_write_into_another_devices_run() {
             .map(Vec::len)
     };
     eventually("two devices", 30, || (devices() == Some(2)).then_some(()));
-    let requested = coordinator.json(&[
-        "run",
-        "--device",
-        device.id.as_str(),
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "null",
-        "--no-wait",
-    ]);
-    let requested = requested["runs"][0]["run"].as_str().unwrap().to_owned();
+    let requested = coordinator.request_run_of(&device);
     let (run, _) = device.next_start();
     unknown_device.tell(run, RunPhase::Failed, &["forged"]);
     unknown_device.send_chunk(run, "forged", 0, b"forged");
@@ -334,7 +322,7 @@ fn an_abort_reaches_the_device() {
     assert_eq!(again.status.code(), Some(2), "it has ended already");
 }
 
-/// A command may be lost at the coordinator, in the broker and on the way.
+/// A command may be lost in the coordinator, in the broker or on the way.
 #[test]
 fn examination_is_requested_until_the_device_answers_and_a_refusal_is_forgotten_each_time() {
     let (coordinator, mut device) = with_device(1);

@@ -124,16 +124,13 @@ impl Past<'_> {
 mod tests {
     use regatta_catalogue::catalogue::Catalogue;
     use regatta_types::{
-        documents::{
-            Delivery, EngineKind, EngineSpec, Judgement, LoadgenChoice, Rates, RunLength, RunPhase, RunState,
-            RunTask,
-        },
+        documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, Rates, RunLength, RunTask},
         engine_settings::EngineSettings,
     };
 
     use super::*;
     use crate::ResolvedRequest;
-    use regatta_lab_store::RunOutcome;
+    use regatta_lab_store::examples::example_row;
 
     fn row(scenario: Scenario, mode: Mode, batch_size: usize, rates: Rates) -> RunRow {
         let catalogue = Catalogue::read(None).unwrap();
@@ -160,36 +157,9 @@ mod tests {
             task: RunTask::Measurement,
         };
         let draft = request.draft().unwrap();
-        RunRow {
-            id: draft.spec.run,
-            device: draft.spec.device.clone(),
-            device_name: None,
-            benchmark: "digits".to_owned(),
-            scenario,
-            mode,
-            draft,
-            spec_sha256: Some(String::new()),
-            known: true,
-            state: RunState {
-                phase: RunPhase::Done,
-                reason: None,
-                revision: 1,
-            },
-            started: None,
-            abort: None,
-            abandoned: None,
-            pending_abort: None,
-            lost: false,
-            recorded: Some(String::new()),
-            outcome: Some(RunOutcome {
-                judgement: Judgement {
-                    rates,
-                    ..Judgement::default()
-                },
-                complete: true,
-                ..RunOutcome::default()
-            }),
-        }
+        let mut row = example_row(draft);
+        row.outcome.as_mut().unwrap().judgement.rates = rates;
+        row
     }
 
     fn estimated(scenario: Scenario, past: &[RunRow]) -> Vec<String> {

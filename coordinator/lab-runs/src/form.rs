@@ -64,7 +64,7 @@ pub(crate) fn select_sample_form(
     Ok(())
 }
 
-/// Returns the benchmark with samples in the form that the run's settings name. `None` when its own samples are used.
+/// Returns the benchmark with samples in the form that the run's settings name. Returns `None` when its own samples are used.
 fn requested_benchmark(spec: &RunSpec) -> Result<Option<Benchmark>, FormError> {
     let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
     let requested = match spec.engine.kind {
@@ -81,17 +81,16 @@ fn requested_benchmark(spec: &RunSpec) -> Result<Option<Benchmark>, FormError> {
     }
 }
 
-/// What a run needs that is prepared before it.
+/// The samples that must be prepared for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleNeed {
-    /// The form of its samples.
     pub form: Form,
-    /// Whether its engines are of INT8, which need a calibration or scales in the network.
+    /// Whether its engines are int8 engines, which need a calibration or scales in the network.
     pub is_int8: bool,
 }
 
-/// Returns the samples with which a run does without conversions in its engine. Waveforms are always the benchmark's own: settings name the form
-/// of the features, which the harness makes of them.
+/// Returns the form of the samples with which the engine needs no conversions. Waveforms always have the benchmark's form, because the settings name
+/// the form of the features, which the harness computes from them.
 pub(crate) fn sample_need(spec: &RunSpec) -> Result<SampleNeed, FormError> {
     let own = spec.benchmark.form();
     let is_speech = matches!(spec.benchmark.prep, Some(Prep::Speech(_)));
@@ -109,21 +108,11 @@ pub(crate) fn sample_need(spec: &RunSpec) -> Result<SampleNeed, FormError> {
 mod tests {
     use std::fs;
 
-    use regatta_catalogue::known;
-    use regatta_types::documents::Document as _;
-
     use super::*;
+    use crate::example_spec::tensorrt_spec;
 
     fn spec(settings: &[(&str, &str)]) -> RunSpec {
-        let benchmark = serde_json::to_value(known::benchmarks().unwrap().remove(0)).unwrap();
-        let settings: std::collections::BTreeMap<_, _> = settings.iter().copied().collect();
-        let spec = serde_json::json!({
-            "schema": 1, "run": "018f4e2a-7b6c-7d3e-8f00-112233445566", "device": "0123456789abcdef0123456789abcdef",
-            "created": "2026-01-01T00:00:00Z", "round": "v6.1", "benchmark": benchmark, "scenario": "Offline",
-            "mode": "PerformanceOnly", "engine": { "kind": "tensorrt", "settings": settings }, "loadgen": "native",
-            "length": "full", "conf": { "mlperf_conf": "", "user_conf": "", "audit_config": null }, "delivery": "after",
-        });
-        RunSpec::from_json(spec.to_string().as_bytes()).unwrap()
+        tensorrt_spec("digits", settings)
     }
 
     #[test]

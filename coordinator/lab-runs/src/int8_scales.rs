@@ -1,5 +1,5 @@
-//! Selects the calibration of runs whose settings ask for int8 and name none: the samples of the published list, where they are an asset.
-//! Without scales from anywhere no int8 engine can be built, so such a run is refused before it is queued. This module makes no samples.
+//! Selects the calibration of runs whose settings request int8 without naming one: the samples of the published list, if they are an asset. An int8
+//! engine cannot be built without scales, so a run without any is refused before it is queued. This module does not prepare samples.
 
 use std::path::Path;
 
@@ -9,19 +9,18 @@ use regatta_types::{
     engine_settings::{EngineBuild, EnginePrecision, InnerPath},
 };
 
-/// A run whose engine would have no scales.
+/// A run that needs int8 engines and would not have scales for them.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the settings need int8 engines of {benchmark}, which need scales, and no calibration of it is an asset"
+    "the settings select int8 engines for {benchmark}, which need scales, but none of its calibrations is an asset"
 )]
 pub struct NoScales {
     benchmark: String,
-    /// Where `prep` writes the samples of a published list.
+    /// The directory into which `prep` writes the samples of a published list.
     dir: Option<String>,
 }
 
 impl NoScales {
-    /// Returns the remedy.
     pub fn hint(&self) -> String {
         let own = "`--set calibration=PATH` names an asset with scales or samples, `--set precision=fp16` needs none";
         match (&self.dir, &self.benchmark) {
@@ -34,11 +33,11 @@ impl NoScales {
     }
 }
 
-/// Selects the calibration of a run, if its settings need one. `is_asset` returns whether a path is served as an asset. A model that is not
-/// is the device's own, which only the device sees.
+/// Selects the calibration of a run if its settings need one. `is_asset` returns whether a path is served as an asset. A model that is not an asset
+/// is on the device, and cannot be inspected here.
 ///
 /// # Errors
-/// Returns [`NoScales`] when the engine would have none.
+/// Returns [`NoScales`] when the engine would not have scales.
 pub(crate) fn select_calibration(
     spec: &mut RunSpec,
     is_asset: &dyn Fn(&str) -> bool,
@@ -48,7 +47,7 @@ pub(crate) fn select_calibration(
     let needs_scales = spec.engine.kind == EngineKind::Tensorrt
         && settings.precision == Some(EnginePrecision::Int8)
         && settings.calibration.is_none();
-    // Engines that exist already have their scales.
+    // Existing engines already contain their scales.
     let is_built = settings.engine_build == Some(EngineBuild::Never)
         || settings.gpu_engine.is_some()
         || spec.task == RunTask::EngineInspection;
@@ -56,11 +55,7 @@ pub(crate) fn select_calibration(
         return Ok(());
     }
     let mut networks = spec.benchmark.model.networks().into_iter();
-    let prepared = match networks.len() {
-        1 => spec.benchmark.calibration_dirs(),
-        // The scales of several networks are files, one for each.
-        _ => Vec::new(),
-    };
+    let prepared = spec.benchmark.calibration_dirs();
     if let Some(dir) = prepared.iter().find(|dir| is_asset(dir)) {
         spec.engine.settings.calibration = Some(InnerPath(dir.clone()));
         return Ok(());
@@ -74,7 +69,7 @@ pub(crate) fn select_calibration(
     Ok(())
 }
 
-/// Returns whether a network is known to have no Q/DQ layers.
+/// Returns whether a network is known not to contain Q/DQ layers.
 fn has_no_scales(network: &Path) -> bool {
     Model::read(network).is_ok_and(|model| model.is_quantised() == Some(false))
 }
@@ -83,23 +78,8 @@ fn has_no_scales(network: &Path) -> bool {
 mod tests {
     use std::fs;
 
-    use regatta_catalogue::catalogue::Catalogue;
-    use regatta_types::documents::Document as _;
-
     use super::*;
-
-    fn spec(benchmark: &str, settings: &[(&str, &str)]) -> RunSpec {
-        let catalogue = Catalogue::read(None).unwrap();
-        let benchmark = serde_json::to_value(catalogue.benchmark(benchmark).unwrap()).unwrap();
-        let settings: std::collections::BTreeMap<_, _> = settings.iter().copied().collect();
-        let spec = serde_json::json!({
-            "schema": 1, "run": "018f4e2a-7b6c-7d3e-8f00-112233445566", "device": "0123456789abcdef0123456789abcdef",
-            "created": "2026-01-01T00:00:00Z", "round": "v6.1", "benchmark": benchmark, "scenario": "Offline",
-            "mode": "PerformanceOnly", "engine": { "kind": "tensorrt", "settings": settings }, "loadgen": "native",
-            "length": "full", "conf": { "mlperf_conf": "", "user_conf": "", "audit_config": null }, "delivery": "after",
-        });
-        RunSpec::from_json(spec.to_string().as_bytes()).unwrap()
-    }
+    use crate::example_spec::tensorrt_spec;
 
     #[test]
     fn int8_takes_the_prepared_list_or_is_refused_where_the_network_has_no_scales() {
@@ -109,7 +89,7 @@ mod tests {
             "preprocessed_data/imagenet/ResNet50/cal_image_list_option_1_fp32_linear",
         );
         let spec = |settings: &[(&str, &str)]| {
-            let mut spec = spec("resnet50", settings);
+            let mut spec = tensorrt_spec("resnet50", settings);
             spec.benchmark.model.file = model.to_owned();
             spec
         };
@@ -120,7 +100,7 @@ mod tests {
                 .map(|()| spec.engine.settings.calibration.map(|path| path.0))
         };
         let int8 = [("precision", "int8")];
-        // An ONNX file with one node: Relu, then QuantizeLinear.
+        // An ONNX file with one node, which is Relu first and QuantizeLinear later.
         let network = |node: &[u8]| {
             let field = |number: u8, bytes: &[u8]| {
                 [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()][..], bytes].concat()

@@ -1,10 +1,11 @@
 //! Runs, from a user's request to the record of the outcome.
 //!
 //! `run_request_input`, with `gate`, `device_state` and `plan`, makes requests of a user's input; `resolve` and `resolved_request` make drafts of
-//! them. `estimate` fills in rates from past runs, and `rate_retry` repeats runs whose rate was a guess. `expected_time` is how long a run takes at
-//! least, and likely. `form` selects the samples that the settings need. `dispatch` sends runs, `limits` ends those that never end, `missing` finds undelivered
+//! them. `estimate` fills in rates from past runs, and `rate_retry` repeats runs whose rate was a guess. `expected_time` computes the minimum and the
+//! likely duration of a run. `form` selects the samples that the settings need. `dispatch` sends runs, `limits` ends those that never end, `missing`
+//! finds undelivered
 //! files, `logged` reads logs, and `finish` judges and records. `judging_mark` sets aside a run whose judging ends the process. `cause` determines
-//! whose failure a bad end was. `device_judgement` draws the conclusion for its device, and `device_check` judges the known runs that test a device.
+//! whose failure a bad end was. `device_judgement` updates the health of its device, and `device_check` judges the known runs that test a device.
 //! `mod@markers` has the reasons why a figure is not an MLPerf result.
 //!
 //! For readers, `latencies` and `telemetry` read what a run's page draws. [`repeat_command`] words the command that requests
@@ -24,6 +25,8 @@ mod dispatch;
 mod early_accuracy;
 mod estimate;
 mod evidence;
+#[cfg(test)]
+mod example_spec;
 mod expected_time;
 mod export_manifest;
 mod figures;

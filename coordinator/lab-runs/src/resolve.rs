@@ -60,22 +60,18 @@ pub enum ResolveError {
         /// The engines that can.
         available: String,
     },
-    /// The request names no engine, and the device has none that computes answers.
+    /// The request does not name an engine, and the device has no engine that computes answers.
     #[error("no engine that computes answers can run on {device}: {obstacles}")]
     NoDefaultEngine {
-        /// The device's name.
         device: String,
         /// The reasons, by engine.
         obstacles: String,
     },
-    /// The device's default engine does not accept a setting.
+    /// The device's default engine does not accept a setting of the request.
     #[error("{device} runs {engine} by default: {error}")]
     DefaultEngineSetting {
-        /// The device's name.
         device: String,
-        /// The device's default engine.
         engine: EngineKind,
-        /// The rejected setting.
         error: EngineSettingError,
     },
     /// The device has no such LoadGen.
@@ -99,7 +95,7 @@ pub enum ResolveError {
         #[source]
         source: serde_json::Error,
     },
-    /// The device has no system file.
+    /// There is no system file for the device.
     #[error("no system file is for this device and {0}, and the generic rule is only for tensorrt")]
     NoSystem(String),
     /// The state cannot be requested.
@@ -119,7 +115,6 @@ pub enum ResolveError {
     /// The samples cannot have the requested form.
     #[error(transparent)]
     Form(#[from] NoForm),
-    /// The engine would have no scales.
     #[error(transparent)]
     Scales(#[from] NoScales),
     /// The assets cannot be named.
@@ -139,10 +134,10 @@ impl ResolveError {
                 Some("`regatta device deploy` brings it the agent of this version".to_owned())
             }
             Self::NoEngine { device, .. } => Some(format!(
-                "`regatta device doctor {device}` shows what the device finds"
+                "`regatta device show {device}` shows why each engine cannot run"
             )),
             Self::NoDefaultEngine { device, .. } => Some(format!(
-                "`regatta device doctor {device}` shows what the device finds; `--engine null` measures LoadGen and harness alone"
+                "`regatta device show {device}` shows why each engine cannot run; `--engine null` measures LoadGen and harness alone"
             )),
             Self::DefaultEngineSetting { engine, .. } => Some(format!(
                 "{}; --engine names another engine",
@@ -232,10 +227,10 @@ impl<'a> KnownRequest<'a> {
         Ok(draft)
     }
 
-    /// Returns what a run on a device needs to be prepared. The files need not be there yet.
+    /// Returns the samples that must be prepared for a run on a device. The files need not exist yet.
     ///
     /// # Errors
-    /// Returns [`ResolveError`] as [`Self::draft_with_files`] does.
+    /// Returns the same errors as [`Self::draft_with_files`].
     pub fn sample_need(&self, device: &DeviceRow) -> Result<SampleNeed, ResolveError> {
         let draft = self.draft(device)?;
         Ok(form::sample_need(&draft.spec).map_err(NoForm::from)?)

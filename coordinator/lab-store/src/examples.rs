@@ -7,12 +7,12 @@ use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
     documents::{
-        ConfTexts, Delivery, DeliveryProof, Document as _, EngineKind, EngineSpec, LoadgenChoice, Record,
-        RunLength, RunSpec, RunState, RunTask,
+        ConfTexts, Delivery, DeliveryProof, Document as _, EngineKind, EngineSpec, Judgement, LoadgenChoice,
+        Record, RunLength, RunPhase, RunSpec, RunState, RunTask,
     },
 };
 
-use super::{RunDraft, RunRow, Store};
+use super::{RunDraft, RunOutcome, RunRow, Store};
 
 /// Creates a performance run of the bundled benchmark on a device.
 pub fn example_draft(device: DeviceId) -> RunDraft {
@@ -54,6 +54,42 @@ pub fn example_draft(device: DeviceId) -> RunDraft {
     };
     draft.spec.conf.user_conf = draft.user_conf(&Default::default());
     draft
+}
+
+/// Creates the row of a run that was recorded as VALID, complete and signed.
+pub fn example_row(draft: RunDraft) -> RunRow {
+    let spec = &draft.spec;
+    RunRow {
+        id: spec.run,
+        device: spec.device.clone(),
+        device_name: None,
+        benchmark: spec.benchmark.name.clone(),
+        scenario: spec.scenario,
+        mode: spec.mode,
+        draft,
+        spec_sha256: Some(String::new()),
+        known: true,
+        state: RunState {
+            phase: RunPhase::Done,
+            reason: None,
+            revision: 1,
+        },
+        started: None,
+        abort: None,
+        abandoned: None,
+        pending_abort: None,
+        lost: false,
+        recorded: Some(String::new()),
+        outcome: Some(RunOutcome {
+            judgement: Judgement {
+                valid: Some(true),
+                ..Judgement::default()
+            },
+            complete: true,
+            signed: Some(true),
+            ..RunOutcome::default()
+        }),
+    }
 }
 
 /// Creates a record of a run without any file.

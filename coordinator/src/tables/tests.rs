@@ -19,7 +19,9 @@ use super::{
     runs::{a_line_each, two_lines_each},
 };
 use regatta_lab_runs::ResolvedRequest;
-use regatta_lab_store::{DeviceRow, HealthRow, RunOutcome, RunRow, workspace::Workspace};
+use regatta_lab_store::{
+    DeviceRow, HealthRow, RunOutcome, RunRow, examples::example_row, workspace::Workspace,
+};
 use regatta_lab_views::wording::{run_text, why_not};
 use regatta_types::documents::{Metric, RunTiming};
 
@@ -49,26 +51,16 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         id: format!("01a1fd91-2a94-7230-9870-4637090000{number:02}")
             .parse()
             .unwrap(),
-        device: "0".repeat(32).parse().unwrap(),
         device_name: Some("boat-1".to_owned()),
-        benchmark: "digits".to_owned(),
-        scenario,
-        mode,
-        draft: request.draft().unwrap(),
-        spec_sha256: Some(String::new()),
-        known: true,
         state: RunState {
             phase,
             reason,
             revision: 1,
         },
         started: (phase != RunPhase::Failed).then(|| "2026-11-22T07:03:18Z".to_owned()),
-        abort: None,
-        abandoned: None,
-        pending_abort: None,
-        lost: false,
         recorded: outcome.as_ref().map(|_| String::new()),
         outcome,
+        ..example_row(request.draft().unwrap())
     }
 }
 

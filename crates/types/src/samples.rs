@@ -118,17 +118,21 @@ impl fmt::Display for Form {
 }
 
 impl Benchmark {
-    /// Returns the directory below the scratch directory in which `prep` writes the samples of a calibration list. `list` is the name of the
-    /// list's file without its extension. Each list has a directory, because an engine is calibrated with every sample in it.
+    /// Returns the directory in the scratch directory into which `prep` writes the samples of a calibration list. `list` is the file name of the list
+    /// without its extension. Each list has a separate directory, because an engine is calibrated with all samples of a directory.
     #[must_use]
     pub fn calibration_dir(&self, list: &str, form: Form) -> String {
         let beside = Path::new(&self.dataset.dir).with_file_name(format!("{list}_{form}"));
         beside.to_string_lossy().into_owned()
     }
 
-    /// Returns the directories of the published calibration lists, in the form that the network takes.
+    /// Returns the directories of the published calibration lists' samples, in the form that the network expects. There are none for a model of
+    /// several networks: their scales are stored in one file per network.
     #[must_use]
     pub fn calibration_dirs(&self) -> Vec<String> {
+        if self.model.networks().len() > 1 {
+            return Vec::new();
+        }
         let lists = self
             .downloads
             .iter()

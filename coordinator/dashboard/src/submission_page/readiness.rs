@@ -22,7 +22,7 @@ static NEWEST: RecentResults<(), Readiness, anyhow::Error> = RecentResults::new(
 /// The readiness of the lab.
 pub(crate) struct Readiness {
     pub(super) round: String,
-    /// The progress of every measured benchmark, by the store alone.
+    /// The progress of every measured benchmark, computed from the store alone.
     pub(super) progress: SubmissionStatus,
     /// The number of finished runs that were read.
     pub(super) runs: usize,
@@ -64,6 +64,7 @@ impl Readiness {
             category: SystemCategory::Edge,
             devices: &[],
             benchmarks: &[],
+            power: None,
         };
         let progress = submission_status(&request, &catalogue, &store)?;
         let rows = store.runs().all()?;

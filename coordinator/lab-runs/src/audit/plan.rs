@@ -105,28 +105,66 @@ pub fn find(
     scenario: Scenario,
 ) -> Result<Audited, PlanError> {
     let rows = store.runs().all()?;
-    let mut own = rows.iter().filter(|row| {
-        row.device == *device
-            && row.benchmark == benchmark.name
-            && row.scenario == scenario
-            && row.draft.spec.audit.is_none()
-            && row.draft.spec.task.is_measurement()
-            && row.is_usable()
-    });
-    let performance = own
-        .clone()
+    let performance = measurements(&rows, device, &benchmark.name, scenario)
         .find(|row| matches!(row.mode, Mode::PerformanceOnly | Mode::SubmissionRun))
         .ok_or_else(|| PlanError::NoPerformanceRun {
             benchmark: benchmark.name.clone(),
             scenario,
         })?;
-    let accuracy = own
+    with_accuracy(workspace, store, &rows, performance)
+}
+
+/// Returns a performance run with the newest usable accuracy run of the same device and settings.
+///
+/// # Errors
+/// Returns an error when the run was removed or cannot be used, when there is no such accuracy run, or when its log does not have its delivered
+/// length.
+pub fn of_performance(workspace: &Workspace, store: &Store, run: RunId) -> Result<Audited, PlanError> {
+    let rows = store.runs().all()?;
+    let named = rows
+        .iter()
+        .find(|row| row.id == run)
+        .ok_or(PlanError::Removed(run))?;
+    let performance = measurements(&rows, &named.device, &named.benchmark, named.scenario)
+        .find(|row| row.id == run && matches!(row.mode, Mode::PerformanceOnly | Mode::SubmissionRun))
+        .ok_or_else(|| PlanError::NoPerformanceRun {
+            benchmark: named.benchmark.clone(),
+            scenario: named.scenario,
+        })?;
+    with_accuracy(workspace, store, &rows, performance)
+}
+
+/// Returns the usable measurements of a benchmark in a scenario on a device, newest first.
+fn measurements<'a>(
+    rows: &'a [RunRow],
+    device: &'a DeviceId,
+    benchmark: &'a str,
+    scenario: Scenario,
+) -> impl Iterator<Item = &'a RunRow> {
+    rows.iter().filter(move |row| {
+        row.device == *device
+            && row.benchmark == benchmark
+            && row.scenario == scenario
+            && row.draft.spec.audit.is_none()
+            && row.draft.spec.task.is_measurement()
+            && row.is_usable()
+    })
+}
+
+fn with_accuracy(
+    workspace: &Workspace,
+    store: &Store,
+    rows: &[RunRow],
+    performance: &RunRow,
+) -> Result<Audited, PlanError> {
+    let (benchmark, scenario) = (&performance.benchmark, performance.scenario);
+    let accuracy = measurements(rows, &performance.device, benchmark, scenario)
         .find(|row| {
             matches!(row.mode, Mode::AccuracyOnly | Mode::SubmissionRun)
                 && have_same_settings(row, performance)
         })
         .ok_or_else(|| PlanError::NoAccuracyRun {
-            benchmark: benchmark.name.clone(),
+            benchmark: benchmark.clone(),
             scenario,
             performance: performance.id,
         })?;
@@ -196,7 +234,7 @@ fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Resu
 /// Drafts the audits `tests` of these runs. An empty list means all audits that the round requires for the benchmark.
 ///
 /// # Errors
-/// Returns an error when the round does not have an audit, or the performance run's spec cannot be read.
+/// Returns an error when the round does not have the audit, or the performance run's spec cannot be read.
 pub fn drafts(
     workspace: &Workspace,
     round: &Round,

@@ -1,5 +1,5 @@
-//! The progress of a submission: for each device, benchmark and required scenario of a round the accuracy run, the performance run and the
-//! audits, with the next command. `submission stage` makes the final decision, from the signed files.
+//! The progress of a submission: for each device, benchmark and required scenario of a round, the accuracy run, the performance run, the audits and
+//! the next command. `submission stage` makes the final decision, based on the signed files.
 
 mod part;
 #[cfg(test)]
@@ -21,37 +21,35 @@ use crate::wording::short_id;
 
 pub use part::{PartState, PartStatus};
 
-/// The results to look at.
+/// The results to include.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusRequest<'a> {
-    /// The round whose results are needed.
     pub round: &'a Round,
-    /// The category of the systems.
     pub category: SystemCategory,
-    /// The devices. Without any, every device that has a run of the round.
+    /// Empty for every device that has a run of the round.
     pub devices: &'a [DeviceRow],
-    /// The benchmarks. Without any, every benchmark of which the device has a run.
+    /// Empty for every benchmark that the device has run.
     pub benchmarks: &'a [&'a Benchmark],
+    /// The power setting. `None` includes each one that was measured.
+    pub power: Option<PowerSetting>,
 }
 
-/// The progress of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubmissionStatus {
-    /// The round's name.
     pub round: String,
     /// The category of the systems, as in `system_type`.
     pub category: &'static str,
-    /// The results, by device, benchmark and scenario.
+    /// The results, ordered by device, benchmark and scenario.
     pub results: Vec<ResultStatus>,
 }
 
 impl SubmissionStatus {
-    /// Returns whether every result has all its parts, and whether there are results.
+    /// Returns whether there are results and all of them are complete.
     pub fn is_complete(&self) -> bool {
         !self.results.is_empty() && self.results.iter().all(ResultStatus::is_complete)
     }
 
-    /// Returns the commands that continue with the results, each once.
+    /// Returns the commands that continue with the results, without duplicates.
     pub fn next_commands(&self) -> Vec<&str> {
         let mut commands = Vec::new();
         for command in self.results.iter().filter_map(|result| result.next.as_deref()) {
@@ -62,7 +60,7 @@ impl SubmissionStatus {
         commands
     }
 
-    /// Returns why parts failed, each with its run, and why runs are only a rehearsal, each reason once.
+    /// Returns the reasons why parts failed, each with its run, and the distinct reasons why runs are only a rehearsal.
     pub fn reasons(&self) -> Vec<String> {
         let mut failed = Vec::new();
         let mut rehearsals = BTreeSet::new();
@@ -87,7 +85,7 @@ impl SubmissionStatus {
         failed
     }
 
-    /// Returns whether every result has all its parts, apart from reasons why they cannot be submitted.
+    /// Returns whether there are results and all of them are complete, except that some may be rehearsals.
     pub fn is_rehearsed(&self) -> bool {
         !self.results.is_empty() && self.results.iter().all(ResultStatus::is_rehearsed)
     }
@@ -96,39 +94,33 @@ impl SubmissionStatus {
 /// The parts of one result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResultStatus {
-    /// The device's id.
     pub device: DeviceId,
-    /// The device's name.
     pub device_name: String,
-    /// The benchmark's name.
     pub benchmark: String,
-    /// The scenario.
     pub scenario: Scenario,
-    /// `MaxQ` for a result of the power category. Such a result is another system's.
+    /// `MaxQ` for a result of the power category. Such a result belongs to a separate system.
     pub power: Option<PowerSetting>,
-    /// The accuracy run.
     pub accuracy: PartStatus,
-    /// The performance run.
     pub performance: PartStatus,
     /// The audits that the round requires, by name.
     pub audits: BTreeMap<String, PartStatus>,
-    /// The command that continues. `None` when nothing is missing, or runs have not ended.
+    /// The command that continues. `None` when the result is complete, or when a run has not ended.
     pub next: Option<String>,
 }
 
 impl ResultStatus {
-    /// Returns whether all parts are there.
+    /// Returns whether all parts are done.
     pub fn is_complete(&self) -> bool {
         self.parts().all(|part| part.state == PartState::Done)
     }
 
-    /// Returns whether all parts are there, apart from reasons why they cannot be submitted.
+    /// Returns whether all parts are done or are rehearsals.
     pub fn is_rehearsed(&self) -> bool {
         self.parts()
             .all(|part| matches!(part.state, PartState::Done | PartState::Rehearsal))
     }
 
-    /// Returns whether both measurements are there and only audits are missing or failed.
+    /// Returns whether both measurements are done, so that only audits are missing or failed.
     pub fn needs_only_audits(&self) -> bool {
         let measured = [&self.accuracy, &self.performance];
         !self.is_rehearsed()
@@ -137,13 +129,13 @@ impl ResultStatus {
                 .all(|part| matches!(part.state, PartState::Done | PartState::Rehearsal))
     }
 
-    /// Returns the benchmark and the scenario in words.
+    /// Returns the benchmark and the scenario for a sentence.
     pub fn subject(&self) -> String {
         let power = self.power.map_or("", |_| ", MaxQ");
         format!("{} {}{power}", escape(&self.benchmark), self.scenario)
     }
 
-    /// Returns every part with its name.
+    /// Returns the parts with their names.
     fn named_parts(&self) -> impl Iterator<Item = (&str, &PartStatus)> {
         let audits = self.audits.iter().map(|(test, part)| (test.as_str(), part));
         [("accuracy", &self.accuracy), ("performance", &self.performance)]
@@ -168,7 +160,7 @@ pub fn submission_status(
     Ok(status_of(request, catalogue, &store.runs().all()?))
 }
 
-/// A device with a benchmark, in MaxQ or not.
+/// A device with a benchmark, either in MaxQ or not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Subject {
     device_name: String,
@@ -177,26 +169,29 @@ struct Subject {
     is_max_q: bool,
 }
 
-/// Returns the progress by all runs, newest first.
+/// Computes the progress from all runs, which are ordered newest first.
 fn status_of(request: &StatusRequest<'_>, catalogue: &Catalogue, runs: &[RunRow]) -> SubmissionStatus {
     let of_round: Vec<&RunRow> = runs
         .iter()
         .filter(|row| row.draft.spec.round == request.round.name && row.draft.spec.task.is_measurement())
         .collect();
+    let options = options(request, catalogue);
     let mut results = Vec::new();
     for subject in subjects(request, &of_round) {
-        // A benchmark whose file was removed has no rules.
+        // The rules of a benchmark are unknown once its file was removed.
         let Ok(benchmark) = catalogue.benchmark(&subject.benchmark) else {
             continue;
         };
         let own = |row: &&RunRow| {
             row.device == subject.device
                 && row.benchmark == subject.benchmark
-                && is_max_q(row) == subject.is_max_q
+                && (power_of(row) == PowerSetting::MaxQ) == subject.is_max_q
         };
         let own: Vec<&RunRow> = of_round.iter().copied().filter(own).collect();
         for scenario in scenarios(request, benchmark, &own) {
-            results.push(result(&subject, request.round, benchmark, scenario, &own));
+            let mut found = result(&subject, request.round, benchmark, scenario, &own);
+            found.next = next(&found, &options);
+            results.push(found);
         }
     }
     SubmissionStatus {
@@ -206,12 +201,13 @@ fn status_of(request: &StatusRequest<'_>, catalogue: &Catalogue, runs: &[RunRow]
     }
 }
 
-/// Returns the requested devices and benchmarks, and those that runs are of.
+/// Returns the requested devices and benchmarks, and those of existing runs.
 fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> {
     let is_requested = |row: &&&RunRow| {
         let mut devices = request.devices.iter();
         let mut benchmarks = request.benchmarks.iter();
-        (request.devices.is_empty() || devices.any(|device| device.id == row.device))
+        request.power.is_none_or(|power| power == power_of(row))
+            && (request.devices.is_empty() || devices.any(|device| device.id == row.device))
             && (request.benchmarks.is_empty() || benchmarks.any(|benchmark| benchmark.name == row.benchmark))
     };
     let of_run = |row: &&RunRow| Subject {
@@ -221,7 +217,7 @@ fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> 
             .unwrap_or_else(|| row.device.as_str().to_owned()),
         device: row.device.clone(),
         benchmark: row.benchmark.clone(),
-        is_max_q: is_max_q(row),
+        is_max_q: power_of(row) == PowerSetting::MaxQ,
     };
     let mut subjects: BTreeSet<Subject> = runs.iter().filter(is_requested).map(of_run).collect();
     for device in request.devices {
@@ -232,7 +228,7 @@ fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> 
                     device_name: device.name.clone(),
                     device: device.id.clone(),
                     benchmark: benchmark.name.clone(),
-                    is_max_q: false,
+                    is_max_q: request.power == Some(PowerSetting::MaxQ),
                 });
             }
         }
@@ -240,12 +236,16 @@ fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> 
     subjects
 }
 
-fn is_max_q(row: &RunRow) -> bool {
+/// Returns the power setting of a run: MaxQ only in that state.
+fn power_of(row: &RunRow) -> PowerSetting {
     let state = row.draft.spec.state.as_ref();
-    state.is_some_and(|state| state.name == PowerSetting::MaxQ.as_str())
+    match state.is_some_and(|state| state.name == PowerSetting::MaxQ.as_str()) {
+        true => PowerSetting::MaxQ,
+        false => PowerSetting::MaxP,
+    }
 }
 
-/// Returns the required scenarios, and the others that have a performance run.
+/// Returns the required scenarios, and other scenarios that have a performance run.
 fn scenarios(request: &StatusRequest<'_>, benchmark: &Benchmark, runs: &[&RunRow]) -> Vec<Scenario> {
     let required = request.round.required_scenarios(benchmark, request.category);
     let required = required.unwrap_or_default();
@@ -291,7 +291,7 @@ fn result(
         })
     };
     let audits = round.audits_of(benchmark).into_iter();
-    let mut result = ResultStatus {
+    ResultStatus {
         device: subject.device.clone(),
         device_name: subject.device_name.clone(),
         benchmark: benchmark.name.clone(),
@@ -301,28 +301,37 @@ fn result(
         performance,
         audits: audits.map(|test| (test.to_owned(), audit(test))).collect(),
         next: None,
-    };
-    result.next = next(&result);
-    result
+    }
 }
 
-/// Returns the command that continues with a result.
-fn next(result: &ResultStatus) -> Option<String> {
+/// Returns the command that continues with a result. `options` are those of `run` that select the round and the category.
+fn next(result: &ResultStatus, options: &str) -> Option<String> {
     if result.is_rehearsed() || result.parts().any(|part| part.state == PartState::Open) {
         return None;
     }
+    if let (true, Some(performance)) = (result.needs_only_audits(), result.performance.run) {
+        return Some(format!("regatta audit run --performance {performance}"));
+    }
     let device = quote_for_shell_if_needed(&result.device_name);
     let benchmark = quote_for_shell_if_needed(&result.benchmark);
-    if result.needs_only_audits() {
-        return Some(format!(
-            "regatta audit run --device {device} --benchmark {benchmark} --scenario {}",
-            result.scenario
-        ));
-    }
     let state = result
         .power
         .map_or_else(String::new, |power| format!(" --state {}", power.as_str()));
     Some(format!(
-        "regatta run --device {device} --benchmark {benchmark} --submission{state}"
+        "regatta run --device {device} --benchmark {benchmark} --submission{state}{options}"
     ))
+}
+
+/// Returns the options of `run` with which it measures for the requested round and category.
+fn options(request: &StatusRequest<'_>, catalogue: &Catalogue) -> String {
+    let round = &request.round.name;
+    let is_newest = catalogue.round(None).is_ok_and(|newest| newest.name == *round);
+    let mut options = String::new();
+    if !is_newest {
+        options.push_str(&format!(" --round {round}"));
+    }
+    if request.category != SystemCategory::default() {
+        options.push_str(&format!(" --category {}", request.category));
+    }
+    options
 }

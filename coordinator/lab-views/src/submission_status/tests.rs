@@ -1,15 +1,14 @@
 //! Tests of a submission's progress.
 
-use regatta_lab_store::{RunOutcome, examples::example_draft};
-use regatta_types::documents::{
-    AuditOf, AuditResult, EngineKind, Judgement, LoadgenChoice, RunPhase, RunState,
-};
+use regatta_lab_store::examples::{example_draft, example_row};
+use regatta_types::documents::{AuditOf, AuditResult, EngineKind, LoadgenChoice, RunPhase, StateSpec};
 
 use super::*;
 
 struct Lab {
     catalogue: Catalogue,
     runs: Vec<RunRow>,
+    power: Option<PowerSetting>,
 }
 
 impl Lab {
@@ -17,48 +16,20 @@ impl Lab {
         Self {
             catalogue: Catalogue::read(None).unwrap(),
             runs: Vec::new(),
+            power: None,
         }
     }
 
-    /// Adds a run as the newest one. `change` gets it as a good one.
+    /// Adds a run as the newest one: a good run that `change` modifies.
     fn add(&mut self, mode: Mode, change: impl FnOnce(&mut RunRow)) -> RunId {
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
-        let mut draft = example_draft(device.clone());
+        let mut draft = example_draft(device);
         draft.spec.benchmark = self.catalogue.benchmark("resnet50").unwrap().clone();
         draft.spec.mode = mode;
         draft.spec.loadgen = LoadgenChoice::Official { revision: None };
         draft.spec.engine.kind = EngineKind::Tensorrt;
-        let mut row = RunRow {
-            id: draft.spec.run,
-            device,
-            device_name: Some("boat-1".to_owned()),
-            benchmark: "resnet50".to_owned(),
-            scenario: Scenario::Offline,
-            mode,
-            draft,
-            spec_sha256: Some(String::new()),
-            known: true,
-            state: RunState {
-                phase: RunPhase::Done,
-                reason: None,
-                revision: 1,
-            },
-            started: None,
-            abort: None,
-            abandoned: None,
-            pending_abort: None,
-            lost: false,
-            recorded: Some(String::new()),
-            outcome: Some(RunOutcome {
-                judgement: Judgement {
-                    valid: Some(true),
-                    ..Judgement::default()
-                },
-                complete: true,
-                signed: Some(true),
-                ..RunOutcome::default()
-            }),
-        };
+        let mut row = example_row(draft);
+        row.device_name = Some("boat-1".to_owned());
         change(&mut row);
         let run = row.id;
         self.runs.insert(0, row);
@@ -71,6 +42,7 @@ impl Lab {
             category: SystemCategory::Edge,
             devices: &[],
             benchmarks: &[],
+            power: self.power,
         };
         status_of(&request, &self.catalogue, &self.runs)
     }
@@ -137,8 +109,8 @@ fn a_result_is_complete_with_its_audits() {
     let before = lab.offline();
     assert!(before.needs_only_audits());
     assert_eq!(
-        before.next.as_deref(),
-        Some("regatta audit run --device boat-1 --benchmark resnet50 --scenario Offline")
+        before.next,
+        Some(format!("regatta audit run --performance {performance}"))
     );
     let round = lab.catalogue.round(None).unwrap();
     let tests: Vec<String> = before.audits.keys().cloned().collect();
@@ -211,4 +183,28 @@ fn an_accuracy_run_with_other_settings_does_not_count() {
     assert_eq!(lab.offline().accuracy.state, PartState::Done);
     lab.add(Mode::PerformanceOnly, |_| {});
     assert_eq!(lab.offline().accuracy.state, PartState::Missing);
+}
+
+#[test]
+fn results_of_another_power_setting_do_not_count() {
+    let mut lab = Lab::new();
+    lab.add(Mode::PerformanceOnly, |_| {});
+    lab.add(Mode::AccuracyOnly, |row| {
+        row.draft.spec.state = Some(StateSpec {
+            name: PowerSetting::MaxQ.as_str().to_owned(),
+            source: String::new(),
+            controls: BTreeMap::new(),
+        });
+    });
+    let counts = |lab: &Lab| {
+        let results = lab.status().results;
+        let of_max_q = results.iter().filter(|result| result.power.is_some()).count();
+        (results.len() - of_max_q, of_max_q)
+    };
+    assert_eq!(counts(&lab), (3, 3), "three scenarios of each");
+    lab.power = Some(PowerSetting::MaxQ);
+    assert_eq!(counts(&lab), (0, 3));
+    assert_eq!(lab.offline().performance.state, PartState::Missing);
+    lab.power = Some(PowerSetting::MaxP);
+    assert_eq!(counts(&lab), (3, 0));
 }

@@ -21,10 +21,11 @@ use super::{
 use crate::exit::{self, CommandResult, Failure};
 use regatta_lab_runs::{
     RateRetries,
-    audit::{PlanError, drafts, find},
+    audit::{PlanError, drafts, find, of_performance},
     vocabulary,
 };
 use regatta_lab_store::{DeviceRow, RunDraft, Store, workspace::Workspace};
+use regatta_lab_views::lookup;
 
 /// Flags of `audit run`.
 #[derive(Debug, clap::Args)]
@@ -32,9 +33,12 @@ pub(crate) struct Args {
     /// The audits [default: all that the round requires of the benchmark]
     #[arg(value_name = "TEST01|TEST04|TEST05")]
     tests: Vec<String>,
+    /// The performance run to audit, instead of the newest valid one of each scenario
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["benchmark", "scenario", "device", "device_label"])]
+    performance: Option<String>,
     /// The benchmark
-    #[arg(long)]
-    benchmark: String,
+    #[arg(long, required_unless_present = "performance")]
+    benchmark: Option<String>,
     /// Scenarios, comma separated [default: each with a valid performance run]
     #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',')]
     scenario: Vec<Scenario>,
@@ -54,14 +58,20 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let devices = args.devices.find_or_only(args.force, &store)?;
-    let mut requested = Vec::new();
-    for device in &devices {
-        requested.extend(of_device(
-            args, device, &catalogue, benchmark, context, &workspace, &store,
-        )?);
-    }
+    let mut requested = match (&args.performance, &args.benchmark) {
+        (Some(run), _) => of_run(args, run, &catalogue, &workspace, &store)?,
+        (None, benchmark) => {
+            let benchmark = benchmark.as_deref().unwrap_or_default();
+            let benchmark = catalogue.benchmark(benchmark).map_err(Failure::usage)?;
+            let mut requested = Vec::new();
+            for device in &args.devices.find_or_only(args.force, &store)? {
+                requested.extend(of_device(
+                    args, device, &catalogue, benchmark, context, &workspace, &store,
+                )?);
+            }
+            requested
+        }
+    };
     expect_available_or_force(&mut requested, args.force, &store)?;
     args.waiting.expect_served(context, &workspace)?;
     store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.runs().request(draft)))?;
@@ -76,7 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     finish(ending, &requested, context, &workspace, &store)
 }
 
-/// Waits for audits, and compares accuracies by the reference script where responses of TEST01 differ.
+/// Waits for audits, and compares accuracies with the reference script if responses of TEST01 differ.
 fn finish_with_script(
     ids: &[RunId],
     script: &str,
@@ -99,6 +109,33 @@ fn finish_with_script(
     }
     let is_good = report(&rows(store, ids)?, &[], context)?;
     Ok(if is_good { exit::OK } else { exit::NO })
+}
+
+/// Drafts the audits of one performance run.
+fn of_run(
+    args: &Args,
+    run: &str,
+    catalogue: &Catalogue,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<Vec<RunDraft>, Failure> {
+    let row = lookup::run(store, run)?;
+    let failure = |error| {
+        let again = |mode: &str| {
+            format!(
+                "measure first: regatta run --device {} --benchmark {} --scenario {} --mode {mode}",
+                quote_for_shell_if_needed(row.device_name.as_deref().unwrap_or(row.device.as_str())),
+                quote_for_shell_if_needed(&row.benchmark),
+                row.scenario
+            )
+        };
+        failure(error, again)
+    };
+    let audited = of_performance(workspace, store, row.id).map_err(failure)?;
+    let round = catalogue
+        .round(Some(&row.draft.spec.round))
+        .map_err(Failure::usage)?;
+    drafts(workspace, round, &audited, &args.tests).map_err(failure)
 }
 
 /// Drafts the audits of one device's runs.

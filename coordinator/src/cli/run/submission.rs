@@ -1,4 +1,4 @@
-//! `regatta run --submission`: measures what the results of a submission still need, as a campaign: accuracy and performance runs of every
+//! `regatta run --submission`: measures everything that the results of a submission still need, as a campaign: accuracy and performance runs of every
 //! required scenario, then the audits.
 
 use jiff::Timestamp;
@@ -6,10 +6,11 @@ use regatta_catalogue::{
     catalogue::Catalogue,
     round::{Round, SystemCategory},
 };
+use regatta_text::quote_for_shell_if_needed;
 use regatta_types::{
     EngineKind, Scenario,
     benchmark::Benchmark,
-    documents::{DeviceFacts, LoadgenChoice},
+    documents::{DeviceFacts, LoadgenChoice, PowerSetting},
 };
 
 use super::{
@@ -42,10 +43,10 @@ pub(super) struct SubmissionFlags {
     /// Measure everything that the results of a submission need and do not have yet: all required scenarios in both modes, then the audits
     #[arg(long, conflicts_with_all = ["plan", "mode", "stream", "repeat", "retry", "force", "max_temperature", "min_memory", "min_disk", "gate_wait"])]
     pub(super) submission: bool,
-    /// The category of the systems, which decides about the scenarios: edge, datacenter or datacenter,edge [default: edge]
+    /// The category of the systems, which determines the scenarios: edge, datacenter or datacenter,edge [default: edge]
     #[arg(long, requires = "submission")]
     category: Option<SystemCategory>,
-    /// Measure results again that are complete
+    /// Measure complete results again
     #[arg(long, requires = "submission")]
     again: bool,
     /// Continue when assets are missing, because the devices have local copies of the benchmark's files
@@ -59,7 +60,6 @@ impl SubmissionFlags {
     }
 }
 
-/// Measures a submission.
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
@@ -76,13 +76,14 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let name = format!("submission-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"));
     let text = submission_plan(&name, &cells, &request.settings)?;
     let checked = check_text(&text, "the plan of the submission", &workspace, &store)?;
-    expect_files(args, &checked)?;
+    expect_files(args, &request, &checked)?;
     if args.dry_run {
         let document = plan_document(&checked, &store)?;
         context.print(&document, || tables::campaign_plan(&document))?;
         return Ok(exit::OK);
     }
     args.waiting.expect_served(context, &workspace)?;
+    checked.missing.iter().for_each(|missing| tell(missing));
     start(&checked, &store)?;
     tell(&format!(
         "campaign {name} has started: {} cells; it continues when this command ends, and after a restart of `regatta serve`",
@@ -99,19 +100,28 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     finish(&request, &lab, context)
 }
 
-/// Refuses a submission whose runs would fail for want of files.
-fn expect_files(args: &Args, checked: &CheckedPlan) -> Result<(), Failure> {
+/// Returns an error if runs would fail because files are missing.
+fn expect_files(args: &Args, request: &SubmissionRequest<'_>, checked: &CheckedPlan) -> Result<(), Failure> {
     if args.submission.local_files || checked.missing_files.is_empty() {
         return Ok(());
     }
-    let benchmarks: Vec<&str> = args.benchmark.iter().map(String::as_str).collect();
+    let joined = |names: &mut dyn Iterator<Item = &str>, separator: &str| {
+        let quoted: Vec<_> = names.map(quote_for_shell_if_needed).collect();
+        quoted.join(separator)
+    };
+    let benchmarks = joined(&mut args.benchmark.iter().map(String::as_str), " ");
+    let devices = joined(
+        &mut request.devices.iter().map(|device| device.name.as_str()),
+        ",",
+    );
     Err(Failure::misuse(checked.missing_files.join("; ")).hint(format!(
-        "prepare them: `regatta benchmark prepare {}`\nor, if the devices have copies of their own: the same command with --local-files",
-        benchmarks.join(" ")
+        "prepare them: `regatta benchmark prepare {benchmarks} --for {devices} --round {}`\nor, if the devices have local copies: repeat this \
+         command with --local-files",
+        request.round.name
     )))
 }
 
-/// Prints the progress after the campaign. The exit code is 0 when all results are complete, or rehearsed as far as their benchmark allows.
+/// Prints the progress after the campaign. The exit code is 0 if all results are complete, or, for a rehearsal, if all of them are rehearsed.
 fn finish(request: &SubmissionRequest<'_>, lab: &Lab<'_>, context: &Context) -> CommandResult {
     let status = request.status(lab)?;
     context.print(&status, || tables::submission_status(&status))?;
@@ -123,20 +133,21 @@ fn finish(request: &SubmissionRequest<'_>, lab: &Lab<'_>, context: &Context) -> 
     Ok(if is_done { exit::OK } else { exit::NO })
 }
 
-/// What every step reads.
 struct Lab<'a> {
     store: &'a Store,
     catalogue: &'a Catalogue,
 }
 
-/// A submission as the command line requests it.
+/// A submission as requested on the command line.
 struct SubmissionRequest<'a> {
     round: &'a Round,
     category: SystemCategory,
     benchmarks: Vec<&'a Benchmark>,
     devices: Vec<DeviceRow>,
     settings: SubmissionSettings,
-    /// Whether the results can never be submitted: a short run, Regatta's own LoadGen, or a benchmark that is not in the rules.
+    /// Results of the other power setting belong to another system.
+    power: PowerSetting,
+    /// Whether the results can never be submitted, because of short runs, Regatta's own LoadGen, or a benchmark that is not in the rules.
     is_rehearsal: bool,
 }
 
@@ -175,6 +186,10 @@ impl<'a> SubmissionRequest<'a> {
             benchmarks,
             devices: args.devices.find_or_only(false, lab.store)?,
             settings,
+            power: match args.state {
+                Some(StatePreset::MaxQ) => PowerSetting::MaxQ,
+                _ => PowerSetting::MaxP,
+            },
             is_rehearsal,
         })
     }
@@ -185,11 +200,12 @@ impl<'a> SubmissionRequest<'a> {
             category: self.category,
             devices: &self.devices,
             benchmarks: &self.benchmarks,
+            power: Some(self.power),
         };
         Ok(submission_status(&request, lab.catalogue, lab.store)?)
     }
 
-    /// Returns the measurements that are missing, a table for each benchmark and device.
+    /// Returns the missing measurements, with one entry per benchmark and device.
     fn cells(&self, args: &Args, status: &SubmissionStatus) -> Result<Vec<SubmissionCells>, Failure> {
         let mut cells = Vec::new();
         for &benchmark in &self.benchmarks {
@@ -217,10 +233,9 @@ impl<'a> SubmissionRequest<'a> {
         Ok(cells)
     }
 
-    /// Returns whether a result needs no measurement. One that needs only audits is left to `audit run`, which repeats nothing else.
+    /// Returns whether a result needs no measurement. A result that needs only audits is left to `audit run`, which repeats nothing else.
     fn is_finished(&self, args: &Args, result: &ResultStatus) -> bool {
-        let is_max_q = args.state == Some(StatePreset::MaxQ);
-        if args.submission.again || result.power.is_some() != is_max_q {
+        if args.submission.again {
             return false;
         }
         if result.needs_only_audits()
@@ -289,7 +304,7 @@ impl<'a> SubmissionRequest<'a> {
         self.settings.engine.or_else(|| default_engine(device))
     }
 
-    /// Returns the requested LoadGen. By default it is the official one, or Regatta's own for a benchmark that cannot be submitted.
+    /// Returns the requested LoadGen. The default is the official one, or Regatta's own for a benchmark that cannot be submitted.
     fn loadgen(
         &self,
         args: &Args,
@@ -312,13 +327,13 @@ impl<'a> SubmissionRequest<'a> {
             device.name, self.round.name
         ))
         .hint(format!(
-            "`regatta device deploy {}` installs it with the agent's package\nto rehearse with Regatta's own: the same command with --loadgen native",
+            "`regatta device deploy {}` installs it with the agent's package\nto rehearse with Regatta's own LoadGen: repeat this command with --loadgen native",
             device.name
         )))
     }
 }
 
-/// Returns the requested state. By default it is MaxP on a known board; other machines have no clocks that Regatta sets.
+/// Returns the requested state. The default is MaxP on a known board. On other machines, Regatta cannot set clocks.
 fn state(args: &Args, facts: &DeviceFacts) -> Option<StatePreset> {
     args.state
         .or_else(|| facts.module.is_some().then_some(StatePreset::MaxP))

@@ -1,4 +1,4 @@
-//! `regatta submission status`: what the results of a submission have, what is missing, and the next command.
+//! `regatta submission status`: shows the complete and the missing parts of each result of a submission, and the next command.
 
 use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
 use regatta_types::benchmark::Benchmark;
@@ -46,6 +46,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         category: args.category,
         devices: &args.devices.find(true, &store)?,
         benchmarks: &benchmarks,
+        power: None,
     };
     let status = submission_status(&request, &catalogue, &store)?;
     context.print(&status, || tables::submission_status(&status))?;

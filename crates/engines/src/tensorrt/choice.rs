@@ -351,7 +351,7 @@ fn not_built(
         Precision::AsInNetwork
     };
     let precision = tensorrt.precision.unwrap_or(usual);
-    // Without scales there would be no int8 engine.
+    // An int8 engine needs scales.
     let prepared = || {
         let is_needed = precision == Precision::Int8 && built_for.has_precision_flags;
         is_needed
@@ -378,12 +378,8 @@ fn not_built(
     }
 }
 
-/// Returns the samples of a published calibration list, if `regatta prep` has made them.
+/// Returns the directory of a published calibration list's samples, if `regatta prep` has made them.
 fn prepared_calibration(benchmark: &Benchmark, scratch: &Path) -> Option<PathBuf> {
-    if benchmark.model.networks().len() > 1 {
-        // Their scales are files, one for each network.
-        return None;
-    }
     let dirs = benchmark.calibration_dirs().into_iter();
     dirs.map(|dir| scratch.join(dir))
         .find(|dir| dir.join(SampleSet::FILE).is_file())
