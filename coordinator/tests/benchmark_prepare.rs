@@ -21,7 +21,7 @@ use std::{
 use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_lab_store::Store;
-use regatta_test_support::{fixture::onnx, json_schema::command_findings};
+use regatta_test_support::{fixture::onnx, json_schema::command_findings, strace::Strace};
 use regatta_types::{
     DeviceId,
     documents::{DeviceFacts, EngineKind, GpuFacts},
@@ -332,6 +332,35 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
     let changed = lab.prepare(&["resnet50", "--format", "json"]);
     let changed: Value = serde_json::from_slice(&changed.stdout).unwrap();
     assert_eq!(steps(&changed), ["add assets done"]);
+}
+
+#[test]
+fn unpacked_images_are_flushed_to_disk_together() {
+    let Some(strace) = Strace::find() else { return };
+    let lab = Lab::new(3);
+    let archive = lab.archive();
+    let prepare = lab.command(&["benchmark", "prepare", "resnet50", "--from", &archive]);
+    let mut traced = strace.listing(prepare.get_program().to_str().unwrap(), &[], "syncfs");
+    traced.args(prepare.get_args()).stdin(Stdio::null());
+    for (name, value) in prepare.get_envs() {
+        match value {
+            Some(value) => traced.env(name, value),
+            None => traced.env_remove(name),
+        };
+    }
+    let output = traced.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let flushed = |directory: &str| {
+        let seen = strace.seen();
+        seen.lines().filter(|line| line.contains(directory)).count()
+    };
+    assert_eq!(
+        flushed("data/resnet50>"),
+        2,
+        "labels and images: {}",
+        strace.seen()
+    );
+    assert_eq!(flushed("ResNet50/fp32>"), 1, "{}", strace.seen());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Tests of a run whose files would end the coordinator: large logs need a bounded part of the memory, and a run whose judging ends the
 //! process is set aside after the second time.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 mod support;
 
 use std::{collections::BTreeMap, path::Path, process::Command, thread::sleep, time::Duration};
