@@ -358,6 +358,10 @@ fn samples_are_made_in_the_types_of_a_devices_system() {
             specs["specs"][0]["benchmark"]["dataset"]["dir"],
             directory.as_str()
         );
+        assert_eq!(
+            specs["specs"][0]["engine"]["settings"]["calibration"],
+            calibration.as_str()
+        );
     }
     let (code, document) = lab.prepared(&["--for", "boat-1"]);
     assert_eq!((code, steps(&document)), (Some(0), Vec::new()));
