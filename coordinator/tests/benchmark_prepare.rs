@@ -461,6 +461,24 @@ fn what_needs_a_registration_is_named_while_the_rest_is_got() {
     assert_eq!(lab.assets().len(), 3);
 }
 
+#[test]
+fn a_file_that_its_server_no_longer_has_is_named() {
+    let lab = Lab::new(2);
+    let text = fs::read_to_string(lab.path("lab/configs/benchmarks/resnet50.toml")).unwrap();
+    lab.write_benchmark(&text.replace("/caffe_ilsvrc12.tar.gz", "/gone/caffe_ilsvrc12.tar.gz"));
+    let archive = lab.archive();
+    let words = ["resnet50", "--from", &archive];
+    let (code, gone) = errors(&lab.prepare(&words));
+    assert_eq!(code, Some(3), "{gone}");
+    assert!(
+        gone.contains("repeat this command with --from caffe_ilsvrc12.tar.gz"),
+        "{gone}"
+    );
+    let labels = lab.path("published/caffe_ilsvrc12.tar.gz");
+    let named = lab.prepare(&[&words[..], &["--from", labels.to_str().unwrap()]].concat());
+    assert_eq!(named.status.code(), Some(0), "{named:?}");
+}
+
 /// Kills the command once after unpacking files, and once after making samples.
 #[test]
 fn a_killed_preparation_continues() {
