@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_fsutil::{
-    hash::sha256_hex,
+    hash::{hex, sha256_hex},
     regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{CalibrationInput, ElementType};
@@ -136,11 +136,7 @@ impl Samples {
                 hasher.update(&data);
             }
         }
-        Ok(hasher
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect())
+        Ok(hex(&hasher.finalize()))
     }
 }
 
@@ -162,9 +158,8 @@ fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
 /// Returns the files that a list names, or all files of the directory by name.
 fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
     let Some(list) = list else {
-        let entries = fs::read_dir(directory)
-            .with_context(|| format!("cannot read the directory {}", directory.display()))?;
-        let paths: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
+        let paths: io::Result<Vec<_>> =
+            fs::read_dir(directory).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
         let mut paths =
             paths.with_context(|| format!("cannot read the directory {}", directory.display()))?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "npy"));
