@@ -259,7 +259,7 @@ impl<'a> KnownRequest<'a> {
             round: self.round,
             scenario: request.scenario,
             mode: request.mode,
-            loadgen: request.loadgen.clone(),
+            loadgen: self.loadgen(facts),
             length: request.length,
             delivery: request
                 .delivery
@@ -292,6 +292,20 @@ impl<'a> KnownRequest<'a> {
                 error,
             })?;
         Ok(EngineSpec { kind, settings })
+    }
+
+    /// Returns the LoadGen of the request. Without a revision, it is the newest one on the device that the round accepts. If there is none, the device
+    /// uses its newest one.
+    fn loadgen(&self, facts: &DeviceFacts) -> LoadgenChoice {
+        match &self.request.loadgen {
+            LoadgenChoice::Official { revision: None } => LoadgenChoice::Official {
+                revision: self
+                    .round
+                    .newest_accepted_loadgen(&facts.loadgens)
+                    .map(str::to_owned),
+            },
+            named => named.clone(),
+        }
     }
 
     fn check_loadgen(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<(), ResolveError> {

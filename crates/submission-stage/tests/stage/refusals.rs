@@ -33,16 +33,23 @@ fn refused(
 #[test]
 fn jobs_without_measurement_are_refused_in_every_division() {
     type Change = fn(&mut Parts);
-    let cases: [(&str, Change); 7] = [
+    let cases: [(&str, Change); 8] = [
         ("own LoadGen", |parts| {
             parts.spec.loadgen = LoadgenChoice::Native;
         }),
         ("run by regatta-loadgen", |parts| {
             parts.evidence["attempts"][0]["loadgen"]["implementation"] = "regatta-loadgen".into();
         }),
-        ("unknown revision", |parts| {
+        ("does not accept LoadGen 6.0.17 of revision NA", |parts| {
             parts.evidence["attempts"][0]["loadgen"]["revision"] = "NA".into();
         }),
+        // The commit is of v6.0.
+        (
+            "round v6.1 does not accept LoadGen 6.0.17 of revision 9142ef0e74",
+            |parts| {
+                parts.evidence["attempts"][0]["loadgen"]["revision"] = "9142ef0e74".into();
+            },
+        ),
         ("sim engine", |parts| parts.spec.engine.kind = EngineKind::Sim),
         ("a pretend power meter", |parts| {
             parts.evidence["not_a_measurement"] = vec!["a pretend power meter"].into();
