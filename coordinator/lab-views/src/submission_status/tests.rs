@@ -201,6 +201,18 @@ fn a_run_with_a_loadgen_that_the_round_does_not_accept_is_a_rehearsal() {
 }
 
 #[test]
+fn a_run_of_both_modes_in_one_log_is_a_rehearsal() {
+    let mut lab = Lab::new();
+    lab.add(Mode::SubmissionRun, |_| {});
+    let offline = lab.offline();
+    for part in [&offline.accuracy, &offline.performance] {
+        assert_eq!(part.state, PartState::Rehearsal);
+        let reason = part.detail.as_ref().unwrap();
+        assert!(reason.contains("a log of each mode"), "{reason}");
+    }
+}
+
+#[test]
 fn an_accuracy_run_with_other_settings_does_not_count() {
     let mut lab = Lab::new();
     lab.add(Mode::AccuracyOnly, |row| {

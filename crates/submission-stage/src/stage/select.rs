@@ -110,14 +110,7 @@ fn results<'a>(
         };
         let place = format!("system {system}, {}, {}", key.0, key.1);
         let Some(performance) = of(Mode::PerformanceOnly, None) else {
-            findings.push(StagingFinding::new(
-                place,
-                "there is no performance run",
-                format!(
-                    "regatta run --benchmark {} --scenario {} --mode PerformanceOnly",
-                    key.0, key.1
-                ),
-            ));
+            findings.push(no_performance_run(place, key, of(Mode::SubmissionRun, None)));
             continue;
         };
         // Both runs of a result must come from the same device, because devices of one type can still differ.
@@ -141,6 +134,26 @@ fn results<'a>(
         }
     }
     found
+}
+
+/// Reports a result without a performance run. `both` is its run of both modes, which cannot be used.
+fn no_performance_run(place: String, key: (&str, Scenario), both: Option<&Run>) -> StagingFinding {
+    let (what, modes) = match both {
+        // The round's check requires a detail log whose mode is PerformanceOnly, and another one whose mode is AccuracyOnly.
+        Some(both) => (
+            format!(
+                "{} has both modes in one log, and a submission has a log of each mode",
+                both.called()
+            ),
+            "AccuracyOnly,PerformanceOnly",
+        ),
+        None => ("there is no performance run".to_owned(), "PerformanceOnly"),
+    };
+    let fix = format!(
+        "regatta run --benchmark {} --scenario {} --mode {modes}",
+        key.0, key.1
+    );
+    StagingFinding::new(place, what, fix)
 }
 
 /// Returns the newest valid run, or the newest run if none is valid. Staging then reports its faults. Ids sort by time.

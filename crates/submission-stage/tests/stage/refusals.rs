@@ -85,6 +85,27 @@ fn jobs_without_measurement_are_refused_in_every_division() {
 }
 
 #[test]
+fn a_run_of_both_modes_is_refused_with_the_reason_and_the_command() {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| text);
+    let runs = [fixture.run(1, Mode::SubmissionRun, |_| {})];
+    for kind in [Kind::Submission, Kind::Rehearsal] {
+        let findings = match fixture.stage(Division::Closed, kind, &answers, &runs) {
+            Err(StageError::Refused { findings }) => findings,
+            other => panic!("{other:?}"),
+        };
+        let found = findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert!(
+            found.iter().any(|finding| {
+                finding.contains("(whisper, Offline, SubmissionRun) has both modes in one log")
+                    && finding.contains("--mode AccuracyOnly,PerformanceOnly")
+            }),
+            "{found:#?}"
+        );
+    }
+}
+
+#[test]
 fn everything_that_is_missing_is_listed_at_once() {
     let fixture = StagingFixture::new("v6.1");
     let runs = [
