@@ -16,7 +16,7 @@ use regatta_types::{
 };
 
 use super::{
-    device_state::{self, StateError},
+    device_state::{self, BoardIdentity, StateError},
     early_accuracy::usual_delivery,
     expected_time::least_seconds,
     form::{self, NoForm, SampleNeed},
@@ -349,11 +349,14 @@ impl<'a> KnownRequest<'a> {
         let Some(state) = &self.request.state else {
             return Ok(None);
         };
-        let (model, benchmark) = (&facts.model, &self.benchmark.name);
+        let device = BoardIdentity {
+            model: &facts.model,
+            module: facts.module.as_deref(),
+        };
         Ok(device_state::resolve(
             state,
-            model,
-            benchmark,
+            device,
+            &self.benchmark.name,
             self.request.scenario,
         )?)
     }
