@@ -435,6 +435,10 @@ fn samples_are_made_in_the_types_of_a_devices_system() {
             specs["specs"][0]["benchmark"]["dataset"]["dir"],
             directory.as_str()
         );
+        assert_eq!(
+            specs["specs"][0]["engine"]["settings"]["calibration"],
+            calibration.as_str()
+        );
     }
     let (code, document) = lab.prepared(&["--for", "boat-1"]);
     assert_eq!((code, steps(&document)), (Some(0), Vec::new()));
@@ -552,6 +556,24 @@ fn what_needs_a_registration_is_named_while_the_rest_is_got() {
     let output = lab.prepare(&["resnet50", "--from", images.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(lab.assets().len(), 3);
+}
+
+#[test]
+fn a_file_that_its_server_no_longer_has_is_named() {
+    let lab = Lab::new(2);
+    let text = fs::read_to_string(lab.path("lab/configs/benchmarks/resnet50.toml")).unwrap();
+    lab.write_benchmark(&text.replace("/caffe_ilsvrc12.tar.gz", "/gone/caffe_ilsvrc12.tar.gz"));
+    let archive = lab.archive();
+    let words = ["resnet50", "--from", &archive];
+    let (code, gone) = errors(&lab.prepare(&words));
+    assert_eq!(code, Some(3), "{gone}");
+    assert!(
+        gone.contains("repeat this command with --from caffe_ilsvrc12.tar.gz"),
+        "{gone}"
+    );
+    let labels = lab.path("published/caffe_ilsvrc12.tar.gz");
+    let named = lab.prepare(&[&words[..], &["--from", labels.to_str().unwrap()]].concat());
+    assert_eq!(named.status.code(), Some(0), "{named:?}");
 }
 
 /// Kills the command once after unpacking files, and once after making samples.

@@ -56,7 +56,13 @@ impl Execution<'_> {
         match &step.action {
             Action::Fetch { download } => {
                 let download = download_of(benchmark, *download)?;
-                fetch_file(download, benchmark, scratch, self.context).map(drop)
+                let fetched = fetch_file(download, benchmark, scratch, self.context);
+                fetched.map(drop).map_err(|failure| {
+                    let name = download.published_name();
+                    failure.default_hint(format!(
+                        "if its server no longer has it: get the file elsewhere, and repeat this command with --from {name}"
+                    ))
+                })
             }
             Action::Copy { from } => copy(from, &scratch.join(&step.target)),
             Action::Unpack { download, archive } => {
