@@ -11,6 +11,9 @@ use regatta_tests::{
     succeed_output,
 };
 
+/// The official LoadGen of the package registry.
+pub(crate) const LOADGEN: &str = "6.0.17";
+
 /// The version of the fakes, as Debian's package database of JetPack 5.1 has it.
 const DPKG_WITH_TENSORRT: &str =
     "case \"$*\" in *libnvinfer*) echo 'ii 8.5.2-1+cuda11.4' ;; *) exec /usr/bin/dpkg-query \"$@\" ;; esac";
@@ -70,7 +73,7 @@ impl Board {
     }
 
     fn start_local(packages: &Path) -> Option<Self> {
-        let plugin = official_loadgen::plugin_file("6.0.17")?;
+        let plugin = official_loadgen::plugin_file(LOADGEN)?;
         let fakes = FakeTensorrt::new();
         let firmware = device_tree();
         let directory = fakes.cuda();
