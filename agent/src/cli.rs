@@ -145,6 +145,9 @@ pub(crate) struct EngineBuildArgs {
     /// `regatta prep`
     #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
     pub(crate) calibration_samples: Option<PathBuf>,
+    /// Calibrate again and build again, although the cache has scales of these samples
+    #[arg(long, requires = "calibration_samples")]
+    pub(crate) force_calibration: bool,
     /// A list of the calibration samples, as MLCommons': one name per line, or one index per line for a single .npy
     #[arg(long, value_name = "FILE", requires = "calibration_samples")]
     pub(crate) calibration_list: Option<PathBuf>,

@@ -56,6 +56,12 @@ impl BuildCommand {
         command
     }
 
+    /// Returns the command that also calibrates again.
+    pub(crate) fn with_new_scales(mut self) -> Self {
+        self.0.push("--force-calibration".to_owned());
+        self
+    }
+
     fn add(&mut self, flag: &str, value: impl fmt::Display) {
         self.0.extend([flag.to_owned(), value.to_string()]);
     }

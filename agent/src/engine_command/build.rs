@@ -59,7 +59,9 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let _held_until_the_end = cache.lock(|| {
         say(&format!("waiting for another build into {}", place.display()));
     })?;
-    if let Some(entry) = found(&cache, &manifest)? {
+    if !args.force_calibration
+        && let Some(entry) = found(&cache, &manifest)?
+    {
         say(&format!("found in {}", place.display()));
         return show(args, &cache.engine_dir(&manifest), &entry);
     }
@@ -74,6 +76,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let scales = manifest.calibration_file();
     let kept = args.place.cache.join(&scales);
     settings.calibration_cache = match regular_file::read(&kept, MAX_TEXT) {
+        _ if args.force_calibration => Vec::new(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         found => {
             found.with_context(|| format!("the calibration scales in {} cannot be read", kept.display()))?

@@ -51,6 +51,26 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
     Ok(())
 }
 
+/// Removes the engines that were calibrated with the requested samples, so that the run builds its engines with new scales.
+///
+/// # Errors
+/// [`Failure`] when the settings name no samples, or an engine cannot be removed.
+pub(super) fn remove_calibrated(plan: &RunPlan) -> Result<(), Failure> {
+    let path = calibration_path(&plan.engine.settings, plan.scratch.as_deref());
+    let samples = path
+        .filter(|path| !calibration::has_scales(path))
+        .ok_or_else(|| {
+            Failure::usage(anyhow!(
+                "engine_build=recalibrate needs samples; hint: name them with the setting calibration"
+            ))
+        })?;
+    let requested = Some(calibration::sha256_of(&samples).map_err(Failure::could_not)?);
+    let (cache, mut engines) = engines_of_model(plan)?;
+    engines.retain(|(_, entry)| entry.manifest.calibration_sha256 == requested);
+    let keys: Vec<String> = engines.iter().map(|(_, entry)| entry.manifest.key()).collect();
+    EngineCache::new(cache).remove(&keys).map_err(Failure::could_not)
+}
+
 /// Removes the engines whose keys the settings name, and writes the list of their keys.
 ///
 /// # Errors

@@ -23,7 +23,10 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
 };
-use regatta_types::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec, RunTask};
+use regatta_types::{
+    documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec, RunTask},
+    engine_settings::EngineBuild,
+};
 
 use self::{
     event::Event,
@@ -89,9 +92,18 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         built_engines::remove(&run_plan, &run_dir)?;
         return end_without_loadgen(&run_dir, attempt);
     }
+    let mut recalibrates = run_plan.engine.settings.engine_build == Some(EngineBuild::Recalibrate);
+    if recalibrates {
+        built_engines::remove_calibrated(&run_plan)?;
+    }
     let mut build = |missing: &MissingEngine| {
         let report = |reason| tell(&Event::Preparing { reason });
-        Ok(missing_engine::build(&BuildCommand::of(missing), report)?)
+        let mut command = BuildCommand::of(missing);
+        // The run's other engines use the new scales.
+        if std::mem::take(&mut recalibrates) {
+            command = command.with_new_scales();
+        }
+        Ok(missing_engine::build(&command, report)?)
     };
     let mut builder = EngineBuilder::new(&mut build);
     let ready = run_plan.clone().prepare(Some(&mut builder))?;

@@ -5,7 +5,11 @@
 use std::collections::BTreeMap;
 
 use regatta_text::HumanDuration;
-use regatta_types::{EngineKind, Mode, Scenario, documents::LoadgenChoice, engine_settings::EngineSettings};
+use regatta_types::{
+    EngineKind, Mode, Scenario,
+    documents::LoadgenChoice,
+    engine_settings::{EngineBuild, EngineSettings},
+};
 use serde::{Serialize, Serializer};
 
 use regatta_lab_store::{StatePreset, SystemChoice};
@@ -21,6 +25,8 @@ pub struct SubmissionCells {
     pub audits: Vec<String>,
     /// Whether to build engines first, so that a failing build is found before anything is measured.
     pub builds_engines: bool,
+    /// Whether the first build calibrates again, although the devices have scales.
+    pub calibrates_again: bool,
     /// The state to set. `None` leaves the devices as they are.
     pub state: Option<StatePreset>,
     pub loadgen: LoadgenChoice,
@@ -111,7 +117,19 @@ pub fn submission_plan(
     settings: &SubmissionSettings,
 ) -> Result<String, toml::ser::Error> {
     let builds = cells.iter().filter(|cells| cells.builds_engines);
-    let builds = builds.map(|cells| Table {
+    let builds = builds.map(|cells| build(cells, settings));
+    let calibrations = cells.iter().filter(|cells| cells.calibrates_again);
+    let calibrations = calibrations.map(|cells| calibration(cells, settings));
+    let measured = cells.iter().map(|cells| measurements(cells, settings));
+    toml::to_string(&PlanFile {
+        schema: 1,
+        name,
+        cells: calibrations.chain(builds).chain(measured).collect(),
+    })
+}
+
+fn build<'a>(cells: &'a SubmissionCells, settings: &SubmissionSettings) -> Table<'a> {
+    Table {
         placement: None,
         task: Some("engine-build"),
         mode: Vec::new(),
@@ -124,13 +142,16 @@ pub fn submission_plan(
             ..settings.clone()
         },
         ..measurements(cells, settings)
-    });
-    let measured = cells.iter().map(|cells| measurements(cells, settings));
-    toml::to_string(&PlanFile {
-        schema: 1,
-        name,
-        cells: builds.chain(measured).collect(),
-    })
+    }
+}
+
+/// Returns the build that calibrates again, which is before the others: it discards the engines of earlier calibrations.
+fn calibration<'a>(cells: &'a SubmissionCells, settings: &SubmissionSettings) -> Table<'a> {
+    let mut table = build(cells, settings);
+    table.scenario = table.scenario.get(..1).unwrap_or_default();
+    table.priority = 2;
+    table.settings.set.engine_build = Some(EngineBuild::Recalibrate);
+    table
 }
 
 fn measurements<'a>(cells: &'a SubmissionCells, settings: &SubmissionSettings) -> Table<'a> {
@@ -161,6 +182,7 @@ mod tests {
             scenarios: vec![Scenario::SingleStream, Scenario::Offline],
             audits: vec!["TEST01".to_owned()],
             builds_engines: true,
+            calibrates_again: false,
             state: Some(StatePreset::MaxP),
             loadgen: LoadgenChoice::Official { revision: None },
         }
@@ -195,6 +217,27 @@ mod tests {
         for table in [build, measured] {
             assert_eq!(plan.placement(table).unwrap(), regatta_lab_store::Placement::Each);
         }
+    }
+
+    #[test]
+    fn the_build_that_calibrates_again_is_the_first() {
+        let cells = SubmissionCells {
+            calibrates_again: true,
+            ..cells()
+        };
+        let text = submission_plan("s", &[cells], &SubmissionSettings::default()).unwrap();
+        let plan = CampaignPlan::read(&text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        let tables: Vec<_> = plan.cells.iter().map(|table| table.get_ref()).collect();
+        let [calibration, build, measured] = tables.as_slice() else {
+            panic!("{text}")
+        };
+        assert_eq!(calibration.scenario, [Scenario::SingleStream]);
+        assert!(calibration.priority > build.priority && build.priority > measured.priority);
+        assert_eq!(
+            text.matches("engine_build = \"recalibrate\"").count(),
+            1,
+            "{text}"
+        );
     }
 
     #[test]

@@ -15,19 +15,30 @@ pub const SCALES_HINT: &str =
 
 /// A run that needs int8 engines and would not have scales for them.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the settings select int8 engines for {benchmark}, which need scales, but none of its calibrations is an asset"
-)]
-pub struct NoScales {
-    benchmark: String,
-    /// The directory into which `prep` writes the samples of a published list.
-    dir: Option<String>,
+pub enum CalibrationError {
+    #[error(
+        "the settings select int8 engines for {benchmark}, which need scales, but none of its calibrations is an asset"
+    )]
+    NoScales {
+        benchmark: String,
+        /// The directory into which `prep` writes the samples of a published list.
+        dir: Option<String>,
+    },
+    /// The request is to calibrate again, and there are no samples.
+    #[error("{benchmark} cannot be calibrated again: its settings name no samples for int8 engines")]
+    NoSamples { benchmark: String, dir: Option<String> },
 }
 
-impl NoScales {
+impl CalibrationError {
     pub fn hint(&self) -> String {
-        let own = SCALES_HINT;
-        match (&self.dir, &self.benchmark) {
+        let (Self::NoScales { benchmark, dir } | Self::NoSamples { benchmark, dir }) = self;
+        let own = match self {
+            Self::NoScales { .. } => SCALES_HINT,
+            Self::NoSamples { .. } => {
+                "`--set precision=int8 --set calibration=PATH` names an asset with samples"
+            }
+        };
+        match (dir, benchmark) {
             (Some(dir), benchmark) => format!(
                 "`regatta prep {benchmark} --data DIR --calibration LIST` prepares the samples of a list that `regatta data show {benchmark}` \
                  names, `regatta asset add {dir}` serves them; {own}"
@@ -41,12 +52,34 @@ impl NoScales {
 /// is on the device, and cannot be inspected here.
 ///
 /// # Errors
-/// Returns [`NoScales`] when the engine would not have scales.
+/// Returns [`CalibrationError`] when the engine would not have scales, or there are no samples to calibrate with again.
 pub(crate) fn select_calibration(
     spec: &mut RunSpec,
     is_asset: &dyn Fn(&str) -> bool,
     scratch: &Path,
-) -> Result<(), NoScales> {
+) -> Result<(), CalibrationError> {
+    select_prepared(spec, is_asset, scratch)?;
+    let settings = &spec.engine.settings;
+    // With a calibration, int8 is the default.
+    let has_samples = matches!(settings.precision, None | Some(EnginePrecision::Int8))
+        && settings
+            .calibration
+            .as_ref()
+            .is_some_and(|InnerPath(path)| !path.ends_with(".cache"));
+    if settings.engine_build == Some(EngineBuild::Recalibrate) && !has_samples {
+        return Err(CalibrationError::NoSamples {
+            benchmark: spec.benchmark.name.clone(),
+            dir: spec.benchmark.calibration_dirs().into_iter().next(),
+        });
+    }
+    Ok(())
+}
+
+fn select_prepared(
+    spec: &mut RunSpec,
+    is_asset: &dyn Fn(&str) -> bool,
+    scratch: &Path,
+) -> Result<(), CalibrationError> {
     if !needs_scales(spec) {
         return Ok(());
     }
@@ -57,7 +90,7 @@ pub(crate) fn select_calibration(
         return Ok(());
     }
     if networks.any(|network| is_asset(&network) && has_no_scales(&scratch.join(network))) {
-        return Err(NoScales {
+        return Err(CalibrationError::NoScales {
             benchmark: spec.benchmark.name.clone(),
             dir: prepared.into_iter().next(),
         });
@@ -141,5 +174,23 @@ mod tests {
         );
         network(b"QuantizeLinear");
         assert_eq!(selected(&int8, &[model]).unwrap(), None);
+
+        // To calibrate again, there must be samples.
+        let again = [("precision", "int8"), ("engine_build", "recalibrate")];
+        assert_eq!(selected(&again, &[model, list]).unwrap().as_deref(), Some(list));
+        let scales = [&again[..], &[("calibration", "own.cache")]].concat();
+        for (settings, assets) in [
+            (&again[..], &[model][..]),
+            (&scales, &[model, list]),
+            (&[("engine_build", "recalibrate")], &[model, list]),
+        ] {
+            let refused = selected(settings, assets).unwrap_err();
+            assert!(
+                refused
+                    .to_string()
+                    .contains("resnet50 cannot be calibrated again"),
+                "{refused}"
+            );
+        }
     }
 }

@@ -20,7 +20,7 @@ use super::{
     early_accuracy::usual_delivery,
     expected_time::least_seconds,
     form::{self, NoForm, SampleNeed},
-    int8_scales::{NoScales, select_calibration},
+    int8_scales::{CalibrationError, select_calibration},
     resolved_request::{RequestError, ResolvedRequest},
     run_request_input::{RunRequestError, all_settings},
 };
@@ -116,7 +116,7 @@ pub enum ResolveError {
     #[error(transparent)]
     Form(#[from] NoForm),
     #[error(transparent)]
-    Scales(#[from] NoScales),
+    Calibration(#[from] CalibrationError),
     /// The assets cannot be named.
     #[error(transparent)]
     Assets(#[from] AssetsError),
@@ -147,7 +147,7 @@ impl ResolveError {
             Self::NoLoadgen { .. } => {
                 Some("docs/loadgen.md shows how to build the official LoadGen for a device".to_owned())
             }
-            Self::Scales(error) => Some(error.hint()),
+            Self::Calibration(error) => Some(error.hint()),
             Self::NoSystem(_) => {
                 Some("leave out --system, or name one that `regatta system list` shows".to_owned())
             }

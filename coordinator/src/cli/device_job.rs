@@ -1,9 +1,11 @@
 //! Flags and requests of runs that are not measurements: engine builds, asset fetches and searches for settings. They are queued, watched,
 //! logged and aborted like other runs.
 
+use std::collections::BTreeSet;
+
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::{EngineKind, Scenario, documents::RunTask};
+use regatta_types::{EngineKind, Scenario, documents::RunTask, engine_settings::EngineBuild};
 
 use super::{
     Context,
@@ -14,6 +16,7 @@ use super::{
 };
 use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::{RateRetries, RunRequestInput, vocabulary};
+use regatta_lab_store::RunDraft;
 
 /// Flags that select devices and the runs that will need the result. They are the ones of `run`.
 #[derive(Debug, clap::Args)]
@@ -66,6 +69,18 @@ impl JobArgs {
     }
 }
 
+/// Lets only the first build on each device calibrate again, because it would discard the engines of earlier builds.
+pub(super) fn calibrate_once(drafts: &mut [RunDraft]) {
+    let mut calibrated = BTreeSet::new();
+    for draft in drafts {
+        let subject = (draft.spec.device.clone(), draft.spec.benchmark.name.clone());
+        let engine_build = &mut draft.spec.engine.settings.engine_build;
+        if *engine_build == Some(EngineBuild::Recalibrate) && !calibrated.insert(subject) {
+            *engine_build = None;
+        }
+    }
+}
+
 /// Requests the runs of the selected devices, and waits for them.
 pub(super) fn request(args: &JobArgs, input: RunRequestInput, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
@@ -76,7 +91,8 @@ pub(super) fn request(args: &JobArgs, input: RunRequestInput, context: &Context)
         devices: &args.devices,
         force: args.force,
     };
-    let drafts = request.drafts(&catalogue, &workspace, &store)?;
+    let mut drafts = request.drafts(&catalogue, &workspace, &store)?;
+    calibrate_once(&mut drafts);
     if args.dry_run {
         return dry_run::show(&drafts, context, &store);
     }

@@ -1,7 +1,11 @@
 //! `regatta engine build|calibrate|inspect|list|remove`: lets devices build the TensorRT engines of runs in advance, calibrate INT8, and describe,
 //! list and remove their engines. All commands except `list` are runs that end before LoadGen starts. Engines stay on their device.
 
-use regatta_types::{EngineKind, documents::RunTask, engine_settings::EngineSettings};
+use regatta_types::{
+    EngineKind,
+    documents::RunTask,
+    engine_settings::{EngineBuild, EngineSettings},
+};
 
 use super::{
     Context,
@@ -33,10 +37,15 @@ Examples:
   regatta engine build --device boat-1 --benchmark resnet50 --scenario Offline,SingleStream
       build what runs of both scenarios need on boat-1, with the settings of its system
   regatta engine build --device-label orin-nx --benchmark resnet50 --scenario Offline --set gpu_batch_size=64
-      build on every device with this label, for another batch size")]
+      build on every device with this label, for another batch size
+  regatta engine build --device boat-1 --benchmark resnet50 --scenario Offline --force-calibration
+      calibrate again with the prepared samples, and build the engine with the new scales")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
     job: JobArgs,
+    /// Calibrate INT8 again, although the devices have scales and engines of the same samples
+    #[arg(long)]
+    force_calibration: bool,
 }
 
 /// Flags of `engine calibrate`.
@@ -71,7 +80,10 @@ pub(super) struct InspectArgs {
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (job, input) = match command {
         Command::Build(args) => {
-            let input = args.job.input(RunTask::EngineBuild, Some(EngineKind::Tensorrt))?;
+            let mut input = args.job.input(RunTask::EngineBuild, Some(EngineKind::Tensorrt))?;
+            if args.force_calibration {
+                input.set.engine_build = Some(EngineBuild::Recalibrate);
+            }
             (&args.job, input)
         }
         Command::Calibrate(args) => (&args.job, args.input()?),

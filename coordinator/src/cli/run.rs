@@ -12,7 +12,8 @@ use regatta_fsutil::regular_file;
 use regatta_text::HumanDuration;
 use regatta_types::{
     EngineKind, Mode, RunId, Scenario,
-    documents::{Delivery, LoadgenChoice},
+    documents::{Delivery, LoadgenChoice, RunTask},
+    engine_settings::EngineBuild,
 };
 
 use super::{
@@ -102,6 +103,9 @@ pub(super) struct Args {
     /// first 500 answers are below half of the target; `after` lets them continue [default: after]
     #[arg(long, value_parser = vocabulary::delivery())]
     stream: Option<Delivery>,
+    /// Calibrate INT8 again first, although the devices have scales and engines of the same samples
+    #[arg(long, conflicts_with = "plan")]
+    force_calibration: bool,
     /// Number of times to run each combination
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeat: u16,
@@ -191,6 +195,28 @@ impl Args {
     }
 }
 
+/// Adds a request before those of each benchmark: a build that calibrates again. Later runs build what else they need, with the new scales.
+fn with_calibrations(requests: Vec<RunRequestInput>) -> Vec<RunRequestInput> {
+    let calibration = |input: &RunRequestInput| {
+        let mut build = RunRequestInput {
+            benchmark: input.benchmark.clone(),
+            scenario: input.scenario.iter().copied().take(1).collect(),
+            round: input.round.clone(),
+            engine: input.engine,
+            system: input.system.clone(),
+            set: input.set.clone(),
+            asset: input.asset.clone(),
+            limit: input.limit,
+            task: RunTask::EngineBuild,
+            ..RunRequestInput::default()
+        };
+        build.set.engine_build = Some(EngineBuild::Recalibrate);
+        build
+    };
+    let builds: Vec<_> = requests.iter().map(calibration).collect();
+    builds.into_iter().chain(requests).collect()
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if args.submission.submission {
         return submission::run(args, context);
@@ -209,6 +235,10 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             requests
         }
     };
+    let requests = match args.force_calibration {
+        true => with_calibrations(requests),
+        false => requests,
+    };
     let request = DraftRequest {
         requests: &requests,
         plan: args.plan.as_deref(),
@@ -216,7 +246,13 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         force: args.force,
     };
     let mut drafts = request.drafts(&catalogue, &workspace, &store)?;
-    let once = drafts.clone();
+    let calibrates_again =
+        |draft: &&RunDraft| draft.spec.engine.settings.engine_build == Some(EngineBuild::Recalibrate);
+    let once: Vec<RunDraft> = drafts
+        .iter()
+        .filter(|draft| !calibrates_again(draft))
+        .cloned()
+        .collect();
     for _ in 1..args.repeat {
         drafts.extend(once.iter().map(RunDraft::repeated));
     }

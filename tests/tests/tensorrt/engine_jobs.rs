@@ -201,6 +201,26 @@ fn devices_calibrate_and_describe_their_engines() {
     let run = tensorrt.queued_runs(&[&words[..], &settings].concat()).remove(0);
     assert_eq!(tensorrt.end_of(&run)["phase"], "done");
     assert_eq!(tensorrt.answers(&run).len(), 597);
+    // On request, the device calibrates again and replaces the engine.
+    let settings = ["--set", &calibration, "--set", "gpu_batch_size=8"];
+    let log_of = |job: &Value| {
+        assert_eq!(job["phase"], "done", "{job:#}");
+        let run = job["run"].as_str().expect("an id");
+        fs::read_to_string(tensorrt.directory(run).join("files/run.log")).expect("the run's log")
+    };
+    let reused = log_of(&tensorrt.engine_job("build", &settings));
+    assert!(!reused.contains("calibrating"), "{reused}");
+    let forced = [&settings[..], &["--force-calibration"]].concat();
+    let calibrated_again = log_of(&tensorrt.engine_job("build", &forced));
+    assert!(
+        calibrated_again.contains("calibrating over 592 of 597 samples"),
+        "{calibrated_again}"
+    );
+    // A run calibrates in a build of its own, and then uses the engine.
+    let forced = [&words[..], &settings, &["--force-calibration"]].concat();
+    let [build, run] = tensorrt.queued_runs(&forced).try_into().expect("two runs");
+    assert!(log_of(&tensorrt.end_of(&build)).contains("calibrating over 592 of 597 samples"));
+    assert!(!log_of(&tensorrt.end_of(&run)).contains("calibrating"));
     // Its scales serve other devices as an asset.
     let scales = scales.display().to_string();
     let _ = tensorrt.json(&["asset", "add", &scales, "--at", "calibration/digits.cache"]);

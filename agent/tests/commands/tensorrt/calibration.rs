@@ -43,6 +43,17 @@ fn int8_is_calibrated_over_samples_once() {
         other_batch.stderr
     );
 
+    // On request, both are made again.
+    let forced = [&four[..], &["--force-calibration"]].concat();
+    let built_again = build(&forced, &[]);
+    assert_eq!(built_again.code, 0, "{built_again:?}");
+    assert!(
+        built_again.stderr.contains("calibrating over 40 samples"),
+        "{built_again:?}"
+    );
+    let without_samples = build(&["--force-calibration"], &[]);
+    assert_eq!(without_samples.code, 2, "{without_samples:?}");
+
     // Some of them, by a list; all of them in one file.
     fs::write(place.fixture.path("list.txt"), "sample3 1\nsample5\n").unwrap();
     let listed = build(&[&samples[..], &["--calibration-list", "list.txt"]].concat(), &[]);

@@ -298,6 +298,7 @@ impl<'a> SubmissionRequest<'a> {
             scenarios,
             audits: audits.map(str::to_owned).collect(),
             builds_engines: self.engine_of(device) == Some(EngineKind::Tensorrt),
+            calibrates_again: args.force_calibration,
             state: state(args, &facts),
             loadgen: self.loadgen(args, benchmark, device, &facts)?,
         })

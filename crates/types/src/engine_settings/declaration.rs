@@ -379,7 +379,7 @@ declare! {
         ignored_by: &[Sim],
     }
 
-    /// Whether the device builds a `missing` engine before the run, or `never`.
+    /// Whether the device builds a `missing` engine before the run, `never`, or all of them anew with new INT8 scales (`recalibrate`).
     engine_build: EngineBuild {
         value_type: Word(EngineBuild::WORDS),
         default: "`missing`",

@@ -349,6 +349,8 @@ words! {
         Missing = "missing",
         /// The run fails.
         Never = "never",
+        /// The engines of the calibration samples are removed, and the engine is built with new scales.
+        Recalibrate = "recalibrate",
     }
 
     /// The types that a TensorRT engine may compute in.
