@@ -141,35 +141,31 @@ fn a_model_server_answers_in_tokens() {
     );
 
     // Both LoadGens get first tokens before the answers, and count tokens.
-    for loadgen in ["native", "official"] {
-        for scenario in ["SingleStream", "Server"] {
-            let further = [
-                "--loadgen",
-                loadgen,
-                "--conf",
-                "min_query_count=64",
-                "--conf",
-                "target_qps=20",
-            ];
-            let run = measure(&lab, &driver, scenario, "PerformanceOnly", &further);
-            let detail =
-                fs::read_to_string(lab.run_directory(&run).join("files/mlperf_log_detail.txt")).unwrap();
-            let value = |key: &str| {
-                let line = detail
-                    .lines()
-                    .find(|line| line.contains(&format!("\"key\": \"{key}\"")));
-                let line = line.unwrap_or_else(|| panic!("{key} of {loadgen} {scenario}"));
-                let line: Value = serde_json::from_str(line.split_once("MLLOG ").unwrap().1).unwrap();
-                line["value"].as_f64().unwrap()
-            };
-            let (first, whole) = (
-                value("result_first_token_mean_latency_ns"),
-                value("result_mean_latency_ns"),
-            );
-            assert!(
-                0.0 < first && first < whole,
-                "{loadgen} {scenario}: {first} {whole}"
-            );
-        }
+    for (loadgen, scenario) in [("native", "Server"), ("official", "SingleStream")] {
+        let further = [
+            "--loadgen",
+            loadgen,
+            "--conf",
+            "min_query_count=64",
+            "--conf",
+            "target_qps=20",
+        ];
+        let run = measure(&lab, &driver, scenario, "PerformanceOnly", &further);
+        let detail = lab.run_directory(&run).join("files/mlperf_log_detail.txt");
+        let detail = fs::read_to_string(detail).unwrap();
+        let value = |key: &str| {
+            let line = detail
+                .lines()
+                .find(|line| line.contains(&format!("\"key\": \"{key}\"")));
+            let line = line.unwrap_or_else(|| panic!("{key} of {loadgen} {scenario}"));
+            let line: Value = serde_json::from_str(line.split_once("MLLOG ").unwrap().1).unwrap();
+            line["value"].as_f64().unwrap()
+        };
+        let first = value("result_first_token_mean_latency_ns");
+        let whole = value("result_mean_latency_ns");
+        assert!(
+            0.0 < first && first < whole,
+            "{loadgen} {scenario}: {first} {whole}"
+        );
     }
 }
