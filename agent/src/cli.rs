@@ -326,7 +326,7 @@ pub(crate) struct BenchmarkData {
 /// Flags of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The engine: null, tract, tensorrt or sim
+    /// The engine: null, tract, tensorrt, server or sim
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: EngineKind,
     /// The benchmark's name; null and sim accept any name if both sample counts are set

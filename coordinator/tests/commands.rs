@@ -201,6 +201,50 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
     }
 }
 
+#[test]
+fn only_a_model_server_generates_tokens_and_it_does_nothing_else() {
+    let coordinator = Coordinator::embedded();
+    for (benchmark, engine, expected) in [
+        ("llama3.1-8b-edge", None, "--engine server --set server=llama-cpp"),
+        (
+            "llama3.1-8b-edge",
+            Some("tract"),
+            "only the engine `server` computes",
+        ),
+        (
+            "gptj-99",
+            Some("server"),
+            "no engine computes the responses of gptj-99 yet",
+        ),
+        (
+            "resnet50",
+            Some("server"),
+            "which the responses of resnet50 are not",
+        ),
+        ("llama3.1-8b-edge", Some("server"), "no device has connected"),
+    ] {
+        let mut command = vec!["run", "--benchmark", benchmark, "--scenario", "Offline"];
+        command.extend(engine.iter().flat_map(|engine| ["--engine", engine]));
+        let (code, printed) = refusal(&coordinator.output(&command));
+        assert_eq!(code, Some(2), "{printed}");
+        assert!(printed.contains(expected), "{benchmark} {engine:?}: {printed}");
+    }
+    let unknown = [
+        "run",
+        "--benchmark",
+        "llama3.1-8b-edge",
+        "--scenario",
+        "Offline",
+        "--engine",
+        "server",
+    ];
+    let (_, printed) = refusal(&coordinator.output(&[&unknown[..], &["--set", "server=ollama"]].concat()));
+    assert!(
+        printed.contains("`ollama`, but must be a driver such as llama-cpp"),
+        "{printed}"
+    );
+}
+
 const OFFLINE: [&str; 7] = [
     "run",
     "--benchmark",

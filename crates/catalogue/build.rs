@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("systems", "../../configs/systems", "toml"),
         ("descriptions", "../../systems", "json"),
         ("boards", "../../configs/simulated-boards", "toml"),
+        ("servers", "../../configs/servers", "toml"),
     ] {
         println!("cargo::rerun-if-changed={directory}");
         let mut files: Vec<PathBuf> = fs::read_dir(directory)?

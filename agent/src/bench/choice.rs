@@ -162,6 +162,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             windows: None,
             transducer: None,
             encoder_decoder: None,
+            generation: None,
             mask_input: None,
             tensorrt_plugins: Vec::new(),
             further_inputs: Vec::new(),

@@ -109,6 +109,7 @@ impl RunPlan {
             settings: &settings,
             test: &resolved.settings,
             scratch: self.scratch.as_deref(),
+            files: &self.request.logs.dir,
             learn: self.learn,
         };
         let harness = Harness::set_up(&request, builder).map_err(set_up_failure)?;

@@ -442,7 +442,7 @@ fn expect_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     match kind {
         EngineKind::Sim => set(&mut spec, "sim_units", "gpu=600000000+0"),
         EngineKind::Tensorrt => set(&mut spec, "use_graphs", "false"),
-        EngineKind::Null | EngineKind::Tract => {}
+        EngineKind::Null | EngineKind::Tract | EngineKind::Server => {}
     }
     write(&fixture, &spec);
     let mut run = fakes

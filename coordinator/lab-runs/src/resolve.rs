@@ -48,6 +48,18 @@ pub enum ResolveError {
         /// The benchmark's name.
         benchmark: String,
     },
+    /// Only other engines compute the benchmark's responses.
+    #[error("the responses of {benchmark} are generated tokens, which only the engine `server` computes")]
+    NeedsServer {
+        /// The benchmark's name.
+        benchmark: String,
+    },
+    /// The engine `server` only generates tokens.
+    #[error("the engine `server` generates tokens, which the responses of {benchmark} are not")]
+    NotForServer {
+        /// The benchmark's name.
+        benchmark: String,
+    },
     /// The engine cannot run on the device.
     #[error("the engine `{engine}` cannot run on {device}: {obstacle}; engines that can: {available}")]
     NoEngine {
@@ -130,6 +142,14 @@ impl ResolveError {
             Self::NoResponses { benchmark } => Some(format!(
                 "`regatta prep` and `regatta accuracy` know {benchmark}; the engines null and sim run without its model"
             )),
+            Self::NeedsServer { .. } => Some(
+                "`--engine server --set server=llama-cpp --set server_model=models/MODEL.gguf`; docs/servers.md describes \
+                 drivers of model servers"
+                    .to_owned(),
+            ),
+            Self::NotForServer { .. } => {
+                Some("without --engine, the best engine of the device computes them".to_owned())
+            }
             Self::Facts { .. } => {
                 Some("`regatta device deploy` brings it the agent of this version".to_owned())
             }
@@ -178,9 +198,15 @@ impl<'a> KnownRequest<'a> {
     pub fn find(request: &'a RunRequest, catalogue: &'a Catalogue) -> Result<Self, ResolveError> {
         let benchmark = catalogue.benchmark(&request.benchmark)?;
         let round = catalogue.round(request.round.as_deref())?;
-        if request.engine.kind.is_none_or(EngineKind::computes) && !benchmark.model.has_engine() {
-            return Err(ResolveError::NoResponses {
-                benchmark: benchmark.name.clone(),
+        let model = &benchmark.model;
+        // The default engine of every device is one of those that compute networks.
+        let kind = request.engine.kind.unwrap_or(EngineKind::Tensorrt);
+        if !model.is_computed_by(kind) {
+            let benchmark = benchmark.name.clone();
+            return Err(match kind {
+                _ if !model.has_engine() => ResolveError::NoResponses { benchmark },
+                EngineKind::Server => ResolveError::NotForServer { benchmark },
+                _ => ResolveError::NeedsServer { benchmark },
             });
         }
         Ok(Self {

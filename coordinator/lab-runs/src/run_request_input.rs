@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use regatta_catalogue::boards;
+use regatta_catalogue::{boards, servers};
 use regatta_text::HumanDuration;
 use regatta_types::{
     EngineKind, Mode, Scenario,
@@ -173,6 +173,7 @@ impl RunRequestInput {
         let (kind, settings) = (self.engine, self.set.clone());
         kind.map_or(Ok(()), |kind| settings.check_engine(kind))
             .and_then(|()| boards::check(&settings))
+            .and_then(|()| servers::check(&settings))
             .map_err(|error| RunRequestError::EngineSetting { engine: kind, error })?;
         Ok(RequestedEngine { kind, settings })
     }

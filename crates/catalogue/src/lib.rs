@@ -8,4 +8,5 @@ pub mod known;
 mod packed;
 pub mod procedures;
 pub mod round;
+pub mod servers;
 pub mod system;

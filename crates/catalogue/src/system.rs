@@ -14,7 +14,7 @@ pub use self::{
     expected::Expected,
     generic::{BoardFacts, generic},
 };
-use crate::boards;
+use crate::{boards, servers};
 
 /// The newest schema number of the file that this program reads.
 const SCHEMA: u16 = 1;
@@ -203,6 +203,7 @@ impl SystemRun {
         if let Err(error) = settings
             .check_engine(self.engine)
             .and_then(|()| boards::check(settings))
+            .and_then(|()| servers::check(settings))
         {
             return Some(error.to_string());
         }

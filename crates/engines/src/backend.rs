@@ -18,6 +18,10 @@ pub struct EngineRequest<'a> {
     pub model: &'a Model,
     /// The directory of models and data.
     pub scratch: Option<&'a Path>,
+    /// Whether LoadGen expects the first token of each answer before the answer.
+    pub sends_first_tokens: bool,
+    /// The directory of the run's files, for the output of programs that an engine starts.
+    pub files: &'a Path,
 }
 
 /// An engine with the settings of a run. Each engine's directory has one.

@@ -10,6 +10,9 @@ use super::{
     tensorrt::SharedSamples,
 };
 
+/// Takes the first token of an answer as soon as it is generated: the sample's place in the batch, and the token.
+pub type FirstTokens<'a> = dyn FnMut(usize, &[u8]) + 'a;
+
 /// An engine that is ready to compute.
 pub trait Engine: Send {
     /// Returns the most samples that one [`infer`](Self::infer) accepts, at least one.
@@ -36,6 +39,25 @@ pub trait Engine: Send {
     /// # Errors
     /// [`EngineError`] when the batch does not fit or the engine fails. The answers that were added are then invalid.
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError>;
+
+    /// Returns whether [`infer_streaming`](Self::infer_streaming) passes on first tokens.
+    fn streams_tokens(&self) -> bool {
+        false
+    }
+
+    /// Computes answers as [`infer`](Self::infer) does, and passes on the first token of each while the answer is generated. Engines that
+    /// compute complete answers pass on none.
+    ///
+    /// # Errors
+    /// As [`infer`](Self::infer).
+    fn infer_streaming(
+        &mut self,
+        batch: &Batch<'_>,
+        answers: &mut Answers,
+        _first_tokens: &mut FirstTokens<'_>,
+    ) -> Result<(), EngineError> {
+        self.infer(batch, answers)
+    }
 }
 
 /// The description of an engine, for logs and evidence.

@@ -28,6 +28,14 @@ pub enum EngineError {
         /// The benchmark's name.
         benchmark: String,
     },
+    /// The benchmark does not ask for generated tokens in the form that model servers take.
+    #[error("no model server computes the responses of benchmark {benchmark}: {reason}")]
+    NotPrompts {
+        /// The benchmark's name.
+        benchmark: String,
+        /// What differs.
+        reason: String,
+    },
     /// Hardware or software that the engine needs is missing or does not work.
     #[error("the {engine} engine cannot be used here")]
     Unavailable {

@@ -26,6 +26,7 @@ mod numbers;
 pub mod panics;
 mod registry;
 mod sequences;
+mod server;
 pub mod sim;
 #[cfg(any(test, feature = "subjects"))]
 #[expect(
@@ -43,7 +44,7 @@ mod windows;
 pub use backend::{EngineBackend, EnginePlan, EngineRequest};
 pub use builder::EngineBuilder;
 use detections::DetectionDecoder;
-pub use engine::{Description, Engine, Loaded};
+pub use engine::{Description, Engine, FirstTokens, Loaded};
 pub use error::EngineError;
 pub use exchange::{Answers, Batch, Input};
 pub use load::load;

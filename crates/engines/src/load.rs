@@ -1,6 +1,8 @@
 //! Loads the model of a run: one network, a network for windows, or networks in a loop. Engines that are missing are built first, if there is a
 //! builder.
 
+use regatta_types::documents::EngineKind;
+
 use super::{
     EngineBackend, EngineBuilder, EngineError, LoadRequest, Loaded, network_loop::NetworkLoop, windows,
 };
@@ -32,10 +34,11 @@ pub fn load(
 
 fn load_built(backend: &dyn EngineBackend, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let model = &request.benchmark.model;
-    if !backend.kind().computes() {
+    // A model server has its own requirements.
+    if !backend.kind().computes() || backend.kind() == EngineKind::Server {
         return backend.load(request);
     }
-    if !model.has_engine() {
+    if !model.is_computed_by(backend.kind()) {
         return Err(EngineError::NoResponses {
             benchmark: request.benchmark.name.clone(),
         });

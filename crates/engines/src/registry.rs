@@ -8,6 +8,7 @@ use super::{
     EngineError,
     backend::{EngineBackend, EngineRequest},
     null::NullBackend,
+    server::ServerBackend,
     sim::SimBackend,
     tensorrt::TensorRtBackend,
 };
@@ -21,6 +22,7 @@ const ENGINES: &[(EngineKind, Configure)] = &[
     #[cfg(feature = "tract")]
     (EngineKind::Tract, configured::<TractBackend>),
     (EngineKind::Tensorrt, configured::<TensorRtBackend>),
+    (EngineKind::Server, configured::<ServerBackend>),
     (EngineKind::Sim, configured::<SimBackend>),
 ];
 
@@ -70,13 +72,16 @@ mod tests {
             .collect();
         assert_eq!(kinds().collect::<Vec<_>>(), expected);
         let benchmark = Fixture::new().benchmark();
+        let server = EngineSettings::parse(EngineKind::Server, [("server", "llama-cpp")]).unwrap();
         // TensorRT's needs a device.
         for kind in kinds().filter(|&kind| kind != EngineKind::Tensorrt) {
             let request = EngineRequest {
-                settings: &EngineSettings::default(),
+                settings: &server,
                 scenario: Scenario::Offline,
                 model: &benchmark.model,
                 scratch: None,
+                sends_first_tokens: false,
+                files: std::path::Path::new("."),
             };
             assert_eq!(configure(kind, &request).unwrap().kind(), kind);
         }

@@ -264,6 +264,8 @@ impl Subject {
             scenario: Scenario::Offline,
             model: &request.benchmark.model,
             scratch: None,
+            sends_first_tokens: false,
+            files: std::path::Path::new("."),
         };
         load(self.backend(&engine_request, tensorrt)?.as_ref(), request, None)
     }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_engines::{Answers, Batch, Engine, Input, panics::panic_text};
+use regatta_engines::{Answers, Batch, Engine, FirstTokens, Input, panics::panic_text};
 use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleIndex, QuerySampleResponse};
 
 use super::{
@@ -26,7 +26,7 @@ pub(crate) struct Lane {
     answers: Answers,
     memory: BatchMemory,
     responses: ResponseBuffer,
-    /// Whether LoadGen expects the first token of each answer. It is passed together with the answer, because engines compute complete answers.
+    /// Whether LoadGen expects the first token of each answer. Engines that compute complete answers pass it together with the answer.
     sends_first_tokens: bool,
     /// Log of the unit that computed each response. `None` if there is one unit.
     log: Option<Arc<UnitLog>>,
@@ -81,12 +81,18 @@ impl Lane {
                 input: Input::Absent,
             },
         };
-        infer(self.engine.as_mut(), &batch, &mut self.answers)?;
+        let streams_tokens = self.sends_first_tokens && self.engine.streams_tokens();
+        let mut first_token = |place: usize, token: &[u8]| {
+            if let (true, Some(sample)) = (streams_tokens, samples.get(place)) {
+                completer.first_token(&[QuerySampleResponse::new(sample.id, token)]);
+            }
+        };
+        infer_streaming(self.engine.as_mut(), &batch, &mut self.answers, &mut first_token)?;
         // Log before the answers are sent, because LoadGen may end the run with the last one.
         if let Some(log) = &self.log {
             log.note(samples, self.engine.unit());
         }
-        if self.sends_first_tokens {
+        if self.sends_first_tokens && !streams_tokens {
             self.responses
                 .send_first_tokens(samples, &self.answers, completer);
         }
@@ -150,10 +156,22 @@ impl Lane {
 
 /// Computes a batch and catches panics of the engine. A panic must neither unwind through LoadGen nor end the process.
 fn infer(engine: &mut dyn Engine, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), HarnessError> {
+    infer_streaming(engine, batch, answers, &mut |_, _| {})
+}
+
+/// As [`infer`], and passes on the first token of each answer if the engine does.
+fn infer_streaming(
+    engine: &mut dyn Engine,
+    batch: &Batch<'_>,
+    answers: &mut Answers,
+    first_tokens: &mut FirstTokens<'_>,
+) -> Result<(), HarnessError> {
     answers.clear();
-    catch_unwind(AssertUnwindSafe(|| engine.infer(batch, answers)))
-        .map_err(|panic| HarnessError::EnginePanicked(panic_text(panic.as_ref()).to_owned()))?
-        .map_err(HarnessError::Engine)?;
+    catch_unwind(AssertUnwindSafe(|| {
+        engine.infer_streaming(batch, answers, first_tokens)
+    }))
+    .map_err(|panic| HarnessError::EnginePanicked(panic_text(panic.as_ref()).to_owned()))?
+    .map_err(HarnessError::Engine)?;
     match (answers.len(), batch.samples.len()) {
         (found, expected) if found != expected => Err(HarnessError::AnswerCount { found, expected }),
         _ => Ok(()),

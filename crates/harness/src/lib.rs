@@ -40,6 +40,7 @@ use regatta_engines::{
     Description, EngineBackend, EngineBuilder, EngineRequest, LoadRequest, SequenceBuckets,
 };
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
+use regatta_loadgen_conf::TestSettings;
 use regatta_types::engine_settings::Dispatch;
 use regatta_types::{Scenario, documents::EngineKind, response_units::ResponseUnits};
 use regatta_unit_sharing::{board_model::BoardModel, policy::Policy};
@@ -84,6 +85,8 @@ impl Harness {
             scenario: request.test.scenario,
             model: &request.benchmark.model,
             scratch: request.scratch,
+            sends_first_tokens: sends_first_tokens(request.test),
+            files: request.files,
         };
         let backend = regatta_engines::configure(request.engine, &engine_request)?;
         Self::with_engine(request, dataset, backend.as_ref(), builder)
@@ -136,11 +139,9 @@ impl Harness {
             .into_iter()
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
-        // LoadGen expects no first tokens in Offline.
-        let sends_first_tokens = test.use_token_latencies && test.scenario != Scenario::Offline;
         lanes
             .iter_mut()
-            .for_each(|lane| lane.send_first_tokens(sends_first_tokens));
+            .for_each(|lane| lane.send_first_tokens(sends_first_tokens(test)));
         library.lend_blank(lanes.iter().map(Lane::max_batch).fold(1, usize::max))?;
         let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
@@ -200,6 +201,11 @@ impl Harness {
     pub fn fault(&self) -> Option<&str> {
         self.fault.get()
     }
+}
+
+/// Returns whether LoadGen expects the first token of each answer. In Offline it expects none.
+fn sends_first_tokens(test: &TestSettings) -> bool {
+    test.use_token_latencies && test.scenario != Scenario::Offline
 }
 
 /// Returns the default warm-up time. Half a second settles a CPU's clocks and caches. Engines that do not compute need

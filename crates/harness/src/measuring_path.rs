@@ -82,6 +82,7 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &EngineSettin
         settings,
         test: &test,
         scratch: Some(fixture.scratch()),
+        files: fixture.scratch(),
         learn: false,
     };
     let engine_request = EngineRequest {
@@ -89,6 +90,8 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &EngineSettin
         scenario,
         model: &benchmark.model,
         scratch: Some(fixture.scratch()),
+        sends_first_tokens: false,
+        files: fixture.scratch(),
     };
     let backend = subject.backend(&engine_request, tensorrt).unwrap();
     let dataset = Dataset::open(&harness_request).unwrap();

@@ -17,6 +17,8 @@ pub struct HarnessRequest<'a> {
     pub test: &'a TestSettings,
     /// The directory of models and data.
     pub scratch: Option<&'a Path>,
+    /// The directory of the run's files, for the output of programs that an engine starts.
+    pub files: &'a Path,
     /// Whether the units' service times are measured and kept even if no policy needs them.
     pub learn: bool,
 }

@@ -111,6 +111,7 @@ fn set_up(
         settings: &settings,
         test: &TestSettings::new(scenario, Mode::PerformanceOnly),
         scratch: Some(fixture.scratch()),
+        files: fixture.scratch(),
         learn: false,
     };
     Harness::set_up(&request, None)

@@ -83,6 +83,11 @@ pub fn whisper() -> Option<PathBuf> {
     installed("whisper")
 }
 
+/// Returns the Python that has llama.cpp's server, as [`opencv`] does.
+pub fn llama_cpp() -> Option<PathBuf> {
+    installed("llama-cpp")
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

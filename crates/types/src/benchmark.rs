@@ -6,6 +6,7 @@ mod detections;
 mod encoder_decoder;
 mod model;
 mod prep;
+mod tagged;
 mod transducer;
 mod windows;
 
@@ -19,7 +20,7 @@ pub use self::{
         DetectionPredictions, Detections,
     },
     encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
-    model::{Dtype, FurtherInput, Model, ModelInput, Response},
+    model::{Dtype, FurtherInput, Generation, Model, ModelInput, Response},
     prep::{
         DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, SpeechClips,
         Squad, Volumes,

@@ -16,13 +16,15 @@ pub enum EngineKind {
     Tract,
     /// TensorRT on GPU and DLA.
     Tensorrt,
+    /// A model server that the device runs, asked over HTTP.
+    Server,
     /// A modelled accelerator with configured service times. Never a measurement.
     Sim,
 }
 
 impl EngineKind {
     /// Every engine.
-    pub const ALL: [Self; 4] = [Self::Null, Self::Tract, Self::Tensorrt, Self::Sim];
+    pub const ALL: [Self; 5] = [Self::Null, Self::Tract, Self::Tensorrt, Self::Server, Self::Sim];
 
     /// Returns the command-line spelling.
     #[must_use]
@@ -31,6 +33,7 @@ impl EngineKind {
             Self::Null => "null",
             Self::Tract => "tract",
             Self::Tensorrt => "tensorrt",
+            Self::Server => "server",
             Self::Sim => "sim",
         }
     }
@@ -38,7 +41,7 @@ impl EngineKind {
     /// Whether responses come from the benchmark's model. Results of other engines can never be staged.
     #[must_use]
     pub const fn computes(self) -> bool {
-        matches!(self, Self::Tract | Self::Tensorrt)
+        matches!(self, Self::Tract | Self::Tensorrt | Self::Server)
     }
 }
 
@@ -59,7 +62,7 @@ impl FromStr for EngineKind {
             .ok_or_else(|| UnknownWord {
                 kind: "engine",
                 text: text.to_owned(),
-                known: "null, tract, tensorrt, sim",
+                known: "null, tract, tensorrt, server, sim",
             })
     }
 }

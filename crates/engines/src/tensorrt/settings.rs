@@ -25,6 +25,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
         scenario,
         model,
         scratch,
+        ..
     } = request;
     let has_windows = model.windows.is_some();
     let gpus = settings.gpus.clone().unwrap_or_default();
@@ -199,6 +200,8 @@ mod tests {
             scenario,
             model: &Fixture::new().benchmark().model,
             scratch: None,
+            sends_first_tokens: false,
+            files: Path::new("."),
         })
     }
 

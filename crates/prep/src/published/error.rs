@@ -57,6 +57,23 @@ pub enum RecordError {
         record: usize,
         field: String,
     },
+    /// A record's prompt is no list of token ids.
+    #[error("`{field}` of record {record} is no list of token ids")]
+    Prompt {
+        /// The record, from 1.
+        record: usize,
+        field: String,
+    },
+    /// A prompt has no token, or more than the model takes.
+    #[error("the prompt of record {record} has {found} tokens, but the model takes 1 to {longest}")]
+    PromptLength {
+        /// The record, from 1.
+        record: usize,
+        /// Its number of tokens.
+        found: usize,
+        /// The most that the model takes.
+        longest: usize,
+    },
     /// The file is not UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,

@@ -1,16 +1,18 @@
 //! The preparation kind `published`: checks the files of a dataset and copies them as they are, where the accuracy metric and other
-//! programs find them. Makes no tensors: no engine reads these samples yet.
+//! programs find them. The token ids of prompts also become arrays, which engines read.
 
 mod error;
+mod prompts;
 mod records;
 
 use std::path::Path;
 
 use regatta_datasets::published_hash;
-use regatta_fsutil::regular_file;
-use regatta_types::benchmark::{Benchmark, PublishedFile};
+use regatta_fsutil::{hash::sha256_hex, regular_file};
+use regatta_types::benchmark::{Benchmark, ModelInput, PublishedFile};
 
 pub use self::error::PublishedError;
+use self::prompts::{PromptArray, Prompts};
 use crate::{
     atomic,
     error::PrepError,
@@ -37,6 +39,7 @@ pub(crate) fn prepare(
     }
     let read = |file: &PublishedFile| checked(file, data, benchmark);
     let contents: Vec<Vec<u8>> = files.iter().map(read).collect::<Result<_, _>>()?;
+    let arrays = prompt_arrays(benchmark, files, &contents, data)?;
     let dir = out.join(&benchmark.dataset.dir);
     begin(&dir)?;
     let samples = benchmark.dataset.total_samples;
@@ -46,9 +49,20 @@ pub(crate) fn prepare(
         is_new |= atomic::write(&path, bytes).map_err(|source| PrepError::Write { path, source })?;
         progress(samples * (index + 1) / files.len(), samples);
     }
-    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    let mut hashes = Vec::new();
+    for array in &arrays {
+        let path = dir.join(&array.file);
+        let bytes = [&array.header[..], &array.data].concat();
+        is_new |= atomic::write(&path, &bytes).map_err(|source| PrepError::Write { path, source })?;
+        hashes.push(sha256_hex(&array.data));
+    }
+    let names = files.iter().map(|file| &file.name);
+    let names: Vec<String> = names
+        .chain(arrays.iter().map(|array| &array.file))
+        .cloned()
+        .collect();
     write_manifest(&dir, &names)?;
-    write_document(benchmark, &dir, &[], None)?;
+    write_document(benchmark, &dir, &hashes, None)?;
     Ok(PrepReport {
         samples,
         unchanged: if is_new { 0 } else { samples },
@@ -57,6 +71,31 @@ pub(crate) fn prepare(
         map: out.join(&benchmark.dataset.map),
         dir,
     })
+}
+
+/// Returns the arrays of the prompts, if a file has some.
+fn prompt_arrays(
+    benchmark: &Benchmark,
+    files: &[PublishedFile],
+    contents: &[Vec<u8>],
+    data: &Path,
+) -> Result<Vec<PromptArray>, PrepError> {
+    let mut with_prompts = files.iter().zip(contents);
+    let Some((file, field, bytes)) =
+        with_prompts.find_map(|(file, bytes)| Some((file, file.prompts.as_deref()?, bytes)))
+    else {
+        return Ok(Vec::new());
+    };
+    let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
+    let (longest, names) = prompts::inputs_of(&inputs).ok_or_else(|| PrepError::UnsupportedSettings {
+        benchmark: benchmark.name.clone(),
+        reason: "prompts are for models with two named inputs: `int32` token ids, and an `int32` with their number".to_owned(),
+    })?;
+    let read = Prompts::read(bytes, field, longest).map_err(|source| PublishedError::Form {
+        path: data.join(&file.name),
+        source,
+    })?;
+    Ok(read.arrays(names).into())
 }
 
 /// Reads a file and checks it. Checks what the file is before its hash, because that error is clearer.

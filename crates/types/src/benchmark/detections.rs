@@ -2,9 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::tagged::read_by_value;
+
 /// How a model's outputs become detections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "outputs", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    remote = "Self",
+    tag = "outputs",
+    rename_all = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum Detections {
     /// RetinaNet's heads, in torchvision's order: for each anchor the logits of its classes, and 4 offsets of its box.
     Heads(DetectionHeads),
@@ -20,6 +27,8 @@ pub enum Detections {
         most: usize,
     },
 }
+
+read_by_value!(Detections);
 
 /// The decoding of RetinaNet's heads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

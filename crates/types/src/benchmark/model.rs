@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     detections::Detections, encoder_decoder::EncoderDecoder, transducer::Transducer, windows::SlidingWindows,
 };
-use crate::{UnknownWord, layout::Layout};
+use crate::{EngineKind, UnknownWord, layout::Layout};
 
 /// A model file and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct Model {
     /// The loop in which an encoder and a decoder make a transcript of a waveform, with the same inputs; `None` for a model of one network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoder_decoder: Option<EncoderDecoder>,
+    /// The limits of an answer of generated tokens; `None` for a model that does not generate tokens on a model server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
     /// The input that has ones for a sample's tokens and zeros for the padding behind them; `None` for a model without sequences. Inputs of
     /// its shape may be shortened to the tokens ([`sequence_length`](Self::sequence_length)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,14 @@ pub struct Model {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(number: &i32) -> bool {
     *number == 0
+}
+
+/// The limits of an answer of generated tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generation {
+    /// The maximum number of tokens, at least 1.
+    pub max_tokens: usize,
 }
 
 /// A model input after the first.
@@ -126,9 +137,17 @@ impl Model {
     /// Whether an engine can compute the model's responses.
     #[must_use]
     pub const fn has_engine(&self) -> bool {
-        match self.response {
-            Response::Tokens | Response::Image => false,
-            Response::Transcript => self.transducer.is_some() || self.encoder_decoder.is_some(),
+        self.is_computed_by(EngineKind::Tensorrt) || self.is_computed_by(EngineKind::Server)
+    }
+
+    /// Whether engines of a kind can compute the model's responses. Those that need no model answer any.
+    #[must_use]
+    pub const fn is_computed_by(&self, kind: EngineKind) -> bool {
+        match (kind, self.response) {
+            (EngineKind::Null | EngineKind::Sim, _) => true,
+            (EngineKind::Server, Response::Tokens) => self.generation.is_some(),
+            (EngineKind::Server, _) | (_, Response::Tokens | Response::Image) => false,
+            (_, Response::Transcript) => self.transducer.is_some() || self.encoder_decoder.is_some(),
             _ => true,
         }
     }

@@ -4,9 +4,11 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use serde::{Deserialize, Serialize};
 
+use super::tagged::read_by_value;
+
 /// How samples are made from a published dataset. A benchmark selects a kind; the code knows kinds, not benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Prep {
     /// A gzipped table of images. Each line has the pixels of an image row by row, then its label, comma separated.
     CsvImages {
@@ -121,6 +123,8 @@ pub struct LetterboxImages {
     pub padding: u8,
 }
 
+read_by_value!(Prep);
+
 impl Prep {
     /// Returns the annotations in COCO's JSON form, in the dataset's directory, for a kind that has them.
     #[must_use]
@@ -232,6 +236,9 @@ pub struct PublishedFile {
     /// The fields that each record has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
+    /// The field with the token ids of a record's prompt, which become the arrays of the model's two inputs: ids, and their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<String>,
     /// The published SHA-256, hexadecimal; `None` accepts any file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,

@@ -17,7 +17,7 @@ use super::{
     },
 };
 use crate::{
-    EngineKind::{self, Null, Sim, Tensorrt, Tract},
+    EngineKind::{self, Null, Server as ModelServer, Sim, Tensorrt, Tract},
     Scenario::{self, MultiStream, Offline, Server, SingleStream},
     layout::Layout,
 };
@@ -436,6 +436,22 @@ declare! {
         engines: &[Tensorrt],
         ignored_by: &[Sim],
         source: SettingSource::Lwis,
+    }
+
+    /// The driver of the model server that the device starts.
+    server: String {
+        value_type: Text("a driver such as llama-cpp, or the path of a driver's file on the device"),
+        default: "none: it must be set",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+    }
+
+    /// The file or directory that the server loads.
+    server_model: InnerPath {
+        value_type: Text("a path below the scratch directory"),
+        default: "the benchmark's model file",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
     }
 
     /// Whether LoadGen's thread computes (`direct`), or a thread per stream behind a queue (`worker`).

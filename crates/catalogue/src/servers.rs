@@ -1,0 +1,36 @@
+//! The built-in drivers of model servers (`configs/servers`), as texts. The engine parses them.
+
+use regatta_types::engine_settings::{EngineSettingError, EngineSettings, Setting};
+
+use crate::packed::Packed;
+
+static SERVERS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/servers")));
+
+/// Returns names and file texts of the drivers, ordered by name.
+pub fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SERVERS
+        .files()
+        .iter()
+        .map(|file| (file.name.as_str(), file.text.as_str()))
+}
+
+/// Returns whether a driver's name is the path of a file on the device.
+#[must_use]
+pub fn is_path(name: &str) -> bool {
+    name.contains('/')
+}
+
+/// Checks that the driver of the settings, if any, is a built-in one or the path of a file, which only the device can read.
+///
+/// # Errors
+/// [`EngineSettingError::Value`] when it is neither.
+pub fn check(settings: &EngineSettings) -> Result<(), EngineSettingError> {
+    let Some((server, setting)) = settings.server.as_ref().zip(Setting::named("server")) else {
+        return Ok(());
+    };
+    if is_path(server) || texts().any(|(name, _)| name == server) {
+        Ok(())
+    } else {
+        Err(setting.refuse(server))
+    }
+}

@@ -1,0 +1,194 @@
+//! The tokens in a server's answer: a JSON document, or a stream of server-sent events with one each. Bounded on hostile input.
+
+use serde_json::Value;
+
+/// The maximum size of an event's line in bytes.
+const MAX_LINE: usize = 8 << 20;
+/// The end of a stream as OpenAI's interface announces it.
+const DONE: &[u8] = b"[DONE]";
+
+/// Why an answer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AnswerError {
+    #[error("the server's answer is not JSON: {text}")]
+    NotJson {
+        /// Its beginning.
+        text: String,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("the server's answer has no list of token ids at {pointer}: {text}")]
+    NoTokens { pointer: String, text: String },
+    #[error("an event of the server's stream is longer than {} MiB", MAX_LINE >> 20)]
+    TooLong,
+    #[error("the server generated no token")]
+    Empty,
+}
+
+/// Collects the tokens of an answer from its parts.
+#[derive(Debug)]
+pub(super) struct AnswerReader<'a> {
+    /// A JSON pointer to the token ids.
+    pointer: &'a str,
+    is_streaming: bool,
+    is_cumulative: bool,
+    /// The received part of a line, or of the document.
+    buffer: Vec<u8>,
+    pub(super) tokens: Vec<i32>,
+    error: Option<AnswerError>,
+}
+
+impl<'a> AnswerReader<'a> {
+    pub(super) const fn new(pointer: &'a str, is_streaming: bool, is_cumulative: bool) -> Self {
+        Self {
+            pointer,
+            is_streaming,
+            is_cumulative,
+            buffer: Vec::new(),
+            tokens: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// Takes the next part of the answer's body.
+    pub(super) fn receive(&mut self, part: &[u8]) {
+        if self.error.is_some() {
+            return;
+        }
+        if !self.is_streaming {
+            self.buffer.extend_from_slice(part);
+            return;
+        }
+        for piece in part.split_inclusive(|&byte| byte == b'\n') {
+            if self.buffer.len() + piece.len() > MAX_LINE {
+                self.error = Some(AnswerError::TooLong);
+                return;
+            }
+            self.buffer.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.buffer);
+                if let Err(error) = self.read_line(line.trim_ascii()) {
+                    self.error = Some(error);
+                    return;
+                }
+                self.buffer = line;
+                self.buffer.clear();
+            }
+        }
+    }
+
+    /// Returns the tokens of a complete answer.
+    pub(super) fn finish(mut self) -> Result<Vec<i32>, AnswerError> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if !self.is_streaming {
+            let document = std::mem::take(&mut self.buffer);
+            self.read_document(&document, true)?;
+        }
+        if self.tokens.is_empty() {
+            return Err(AnswerError::Empty);
+        }
+        Ok(self.tokens)
+    }
+
+    fn read_line(&mut self, line: &[u8]) -> Result<(), AnswerError> {
+        // Other lines are comments, names of events, and the empty lines between them.
+        match line.strip_prefix(b"data:").map(<[u8]>::trim_ascii_start) {
+            Some(DONE) | None => Ok(()),
+            Some(document) => self.read_document(document, false),
+        }
+    }
+
+    /// Adds the tokens of a document. Events without tokens, such as the last one with statistics, are allowed.
+    fn read_document(&mut self, document: &[u8], needs_tokens: bool) -> Result<(), AnswerError> {
+        let value: Value = serde_json::from_slice(document).map_err(|source| AnswerError::NotJson {
+            text: beginning(document),
+            source,
+        })?;
+        let missing = || AnswerError::NoTokens {
+            pointer: self.pointer.to_owned(),
+            text: beginning(document),
+        };
+        // A server that fails within a stream says so in an event.
+        if value.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(missing());
+        }
+        let Some(tokens) = value.pointer(self.pointer).filter(|tokens| !tokens.is_null()) else {
+            return if needs_tokens { Err(missing()) } else { Ok(()) };
+        };
+        let id = |token: &Value| token.as_i64().and_then(|id| i32::try_from(id).ok());
+        let ids: Option<Vec<i32>> = tokens
+            .as_array()
+            .and_then(|tokens| tokens.iter().map(id).collect());
+        let ids = ids.ok_or_else(missing)?;
+        if self.is_cumulative {
+            self.tokens.clear();
+        }
+        self.tokens.extend(ids);
+        Ok(())
+    }
+}
+
+/// Returns the beginning of a document for a message.
+fn beginning(document: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&document[..document.len().min(200)]);
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(is_streaming: bool, is_cumulative: bool, parts: &[&str]) -> Result<Vec<i32>, String> {
+        let mut reader = AnswerReader::new("/tokens", is_streaming, is_cumulative);
+        parts.iter().for_each(|part| reader.receive(part.as_bytes()));
+        reader.finish().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tokens_of_documents_and_streams_are_collected_however_they_are_cut() {
+        assert_eq!(
+            read(false, false, &[r#"{"tok"#, r#"ens":[1,2]}"#]),
+            Ok(vec![1, 2])
+        );
+        let stream = "event: x\r\ndata: {\"tokens\":[1]}\r\n\r\n: alive\n\ndata: {\"tokens\":[2,3]}\n\ndata: {\"stop\":true}\n\ndata: [DONE]\n\n";
+        for cut in 0..stream.len() {
+            assert_eq!(
+                read(true, false, &[&stream[..cut], &stream[cut..]]),
+                Ok(vec![1, 2, 3]),
+                "{cut}"
+            );
+        }
+        let repeated = "data: {\"tokens\":[1]}\n\ndata: {\"tokens\":[1,2]}\n\n";
+        assert_eq!(read(true, true, &[repeated]), Ok(vec![1, 2]));
+    }
+
+    #[test]
+    fn answers_that_cannot_be_used_are_described() {
+        let faults = [
+            (false, "<html>busy</html>", "not JSON: <html>busy"),
+            (false, r#"{"text":"a"}"#, "no list of token ids at /tokens"),
+            (false, r#"{"tokens":["a"]}"#, "no list of token ids"),
+            (false, r#"{"tokens":[4294967296]}"#, "no list of token ids"),
+            (false, r#"{"tokens":[]}"#, "generated no token"),
+            (
+                true,
+                "data: {\"error\":{\"message\":\"out of memory\"}}\n",
+                "out of memory",
+            ),
+            (true, "data: {\"tokens\n", "not JSON"),
+            (true, "", "generated no token"),
+        ];
+        for (is_streaming, text, expected) in faults {
+            let error = read(is_streaming, false, &[text]).unwrap_err();
+            assert!(error.contains(expected), "{expected} in {error}");
+        }
+        let endless = "data: ".to_owned() + &"x".repeat(MAX_LINE);
+        assert!(
+            read(true, false, &[&endless])
+                .unwrap_err()
+                .contains("longer than 8 MiB")
+        );
+    }
+}

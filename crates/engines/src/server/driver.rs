@@ -1,0 +1,326 @@
+//! Drivers of model servers: how a server is started, when it is ready, and how it generates tokens. A driver is a TOML file, one of
+//! `configs/servers` or a user's own. Starts nothing.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use regatta_catalogue::servers;
+use serde::Deserialize;
+
+/// The schema of driver files that this version reads.
+const SCHEMA: u32 = 1;
+/// The placeholders of a command.
+const IN_COMMANDS: &[&str] = &["model", "port", "context", "parallel", "max_tokens"];
+/// The placeholders of a request.
+const IN_REQUESTS: &[&str] = &["prompt", "max_tokens", "stream"];
+
+/// How to start and use a model server.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServerDriver {
+    schema: u32,
+    /// The server's name for readers.
+    pub(super) title: String,
+    /// Program and arguments, with `{model}` for the path of the model file, `{port}`, `{context}` for the tokens of all requests at a time,
+    /// `{parallel}` for the number of these requests, and `{max_tokens}` of an answer.
+    command: Vec<String>,
+    /// Environment variables of the process.
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) ready: Readiness,
+    generate: Generate,
+    /// Seconds that the process has to end after SIGTERM.
+    #[serde(default = "default_stop_s")]
+    stop_s: u64,
+}
+
+/// When a server is ready.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Readiness {
+    /// The path that is answered with status 200 once the model is loaded.
+    pub(super) path: String,
+    /// Seconds after which a server that is not ready is given up.
+    pub(super) within_s: u64,
+}
+
+/// How a server generates tokens.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Generate {
+    /// The path that requests are posted to.
+    path: String,
+    /// The JSON document of a request, with `{prompt}` for the list of token ids, `{max_tokens}`, and `{stream}` for `true` or `false`.
+    body: String,
+    /// The JSON pointer to the token ids, in an answer and in each event of a stream.
+    tokens: String,
+    /// Whether each event of a stream repeats the tokens of the events before it.
+    #[serde(default)]
+    is_cumulative: bool,
+}
+
+const fn default_stop_s() -> u64 {
+    20
+}
+
+/// Why a driver cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DriverError {
+    #[error("the setting `server` names no driver; known are {known}, or the path of a driver's file")]
+    NotNamed { known: String },
+    #[error("there is no server driver {name}; known are {known}, or the path of a driver's file")]
+    Unknown { name: String, known: String },
+    #[error("the server driver {} cannot be read", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the server driver {name} is not valid")]
+    Toml {
+        name: String,
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    #[error("the server driver {name} is not valid: {reason}")]
+    Invalid { name: String, reason: String },
+}
+
+/// The values of a command's placeholders.
+#[derive(Debug)]
+pub(super) struct CommandValues<'a> {
+    pub(super) model: &'a Path,
+    pub(super) port: u16,
+    /// Tokens of all requests at a time, prompts and answers.
+    pub(super) context: usize,
+    /// Requests at a time.
+    pub(super) parallel: usize,
+    /// Tokens of the longest answer.
+    pub(super) max_tokens: usize,
+}
+
+impl ServerDriver {
+    /// Reads the driver that the setting `server` names.
+    pub(super) fn named(name: Option<&str>) -> Result<Self, DriverError> {
+        let known = || {
+            servers::texts()
+                .map(|(name, _)| name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let name = name.ok_or_else(|| DriverError::NotNamed { known: known() })?;
+        if servers::is_path(name) {
+            let path = Path::new(name);
+            let text = fs::read_to_string(path).map_err(|source| DriverError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
+            return Self::from_toml(name, &text);
+        }
+        let built_in = servers::texts().find(|(known, _)| *known == name);
+        let (_, text) = built_in.ok_or_else(|| DriverError::Unknown {
+            name: name.to_owned(),
+            known: known(),
+        })?;
+        Self::from_toml(name, text)
+    }
+
+    /// Parses a driver and checks it.
+    pub(super) fn from_toml(name: &str, text: &str) -> Result<Self, DriverError> {
+        let driver: Self = toml::from_str(text).map_err(|source| DriverError::Toml {
+            name: name.to_owned(),
+            source: Box::new(source),
+        })?;
+        match driver.fault() {
+            Some(reason) => Err(DriverError::Invalid {
+                name: name.to_owned(),
+                reason,
+            }),
+            None => Ok(driver),
+        }
+    }
+
+    /// Returns what makes the driver unusable.
+    fn fault(&self) -> Option<String> {
+        if self.schema != SCHEMA {
+            return Some(format!(
+                "its schema is {}, but this version reads {SCHEMA}",
+                self.schema
+            ));
+        }
+        if self.command.is_empty() {
+            return Some("`command` is empty".to_owned());
+        }
+        let mut texts = self.command.iter().chain(self.environment.values());
+        if let Some(unknown) = texts.find_map(|text| unknown_placeholder(text, IN_COMMANDS)) {
+            return Some(unknown);
+        }
+        if !self.command.iter().any(|text| text.contains("{port}")) {
+            return Some("`command` lacks {port}: a free port is chosen for each run".to_owned());
+        }
+        if let Some(unknown) = unknown_placeholder(&self.generate.body, IN_REQUESTS) {
+            return Some(unknown);
+        }
+        if self.generate.body.matches("{prompt}").count() != 1 {
+            return Some("`generate.body` does not have one {prompt}".to_owned());
+        }
+        let request = self.requests(1, false).body(&[1, 2]);
+        if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&request) {
+            return Some(format!("`generate.body` is not JSON: {error}"));
+        }
+        let has_paths = self.ready.path.starts_with('/') && self.generate.path.starts_with('/');
+        if !has_paths || !self.generate.tokens.starts_with('/') {
+            return Some("`ready.path`, `generate.path` and `generate.tokens` begin with /".to_owned());
+        }
+        None
+    }
+
+    /// Returns program and arguments.
+    pub(super) fn command(&self, values: &CommandValues<'_>) -> Vec<String> {
+        let fill = |text: &String| {
+            text.replace("{model}", &values.model.to_string_lossy())
+                .replace("{port}", &values.port.to_string())
+                .replace("{context}", &values.context.to_string())
+                .replace("{parallel}", &values.parallel.to_string())
+                .replace("{max_tokens}", &values.max_tokens.to_string())
+        };
+        self.command.iter().map(fill).collect()
+    }
+
+    /// Returns how requests for at most `max_tokens` tokens are written and answered.
+    pub(super) fn requests(&self, max_tokens: usize, is_streaming: bool) -> Requests {
+        let filled = self
+            .generate
+            .body
+            .replace("{max_tokens}", &max_tokens.to_string())
+            .replace("{stream}", if is_streaming { "true" } else { "false" });
+        let (before, after) = filled.split_once("{prompt}").unwrap_or((&filled, ""));
+        Requests {
+            path: self.generate.path.clone(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+            tokens: self.generate.tokens.clone(),
+            is_streaming,
+            is_cumulative: self.generate.is_cumulative,
+        }
+    }
+
+    pub(super) const fn stop_limit(&self) -> Duration {
+        Duration::from_secs(self.stop_s)
+    }
+}
+
+/// The requests of a run: their text around the prompt, and where an answer has its tokens.
+#[derive(Debug, Clone)]
+pub(super) struct Requests {
+    pub(super) path: String,
+    before: String,
+    after: String,
+    /// A JSON pointer.
+    pub(super) tokens: String,
+    pub(super) is_streaming: bool,
+    pub(super) is_cumulative: bool,
+}
+
+impl Requests {
+    /// Returns the body of a request for a prompt of token ids.
+    pub(super) fn body(&self, prompt: &[i32]) -> Vec<u8> {
+        use std::io::Write as _;
+
+        let mut body = Vec::with_capacity(self.before.len() + self.after.len() + 7 * prompt.len() + 2);
+        body.extend_from_slice(self.before.as_bytes());
+        for (place, token) in prompt.iter().enumerate() {
+            body.push(if place == 0 { b'[' } else { b',' });
+            // Writing to memory cannot fail.
+            let _ = write!(body, "{token}");
+        }
+        body.extend_from_slice(if prompt.is_empty() { b"[]" } else { b"]" });
+        body.extend_from_slice(self.after.as_bytes());
+        body
+    }
+}
+
+/// Returns a message about the first placeholder of a text that is not known. A placeholder is a word of lower-case letters in braces.
+fn unknown_placeholder(text: &str, known: &[&str]) -> Option<String> {
+    let words = text.split('{').skip(1).filter_map(|rest| {
+        let (word, _) = rest.split_once('}')?;
+        let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        is_word.then_some(word)
+    });
+    let unknown = words.into_iter().find(|word| !known.contains(word))?;
+    Some(format!(
+        "{{{unknown}}} is not a placeholder; known are {}",
+        known.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_drivers_are_valid() {
+        for (name, text) in servers::texts() {
+            ServerDriver::from_toml(name, text).unwrap();
+        }
+    }
+
+    #[test]
+    fn commands_and_requests_are_filled_in() {
+        let driver = ServerDriver::named(Some("llama-cpp")).unwrap();
+        let command = driver.command(&CommandValues {
+            model: Path::new("/models/a b.gguf"),
+            port: 4321,
+            context: 64,
+            parallel: 2,
+            max_tokens: 8,
+        });
+        for argument in ["llama-server", "/models/a b.gguf", "4321", "64", "2"] {
+            assert!(
+                command.iter().any(|found| found == argument),
+                "{argument} in {command:?}"
+            );
+        }
+        let requests = driver.requests(8, true);
+        let body: serde_json::Value = serde_json::from_slice(&requests.body(&[5, -1, 7])).unwrap();
+        assert_eq!(body["prompt"], serde_json::json!([5, -1, 7]));
+        assert_eq!((&body["n_predict"], &body["stream"]), (&8.into(), &true.into()));
+    }
+
+    #[test]
+    fn faults_of_drivers_are_named() {
+        let text = |from: &str, to: &str| {
+            let (_, text) = servers::texts().find(|(name, _)| *name == "llama-cpp").unwrap();
+            assert!(text.contains(from), "{from}");
+            text.replace(from, to)
+        };
+        let faults = [
+            (text("{port}", "8080"), "lacks {port}"),
+            (
+                text("{model}", "{weights}"),
+                "{weights} is not a placeholder; known are model, port",
+            ),
+            (
+                text("{stream}", "{streams}"),
+                "{streams} is not a placeholder; known are prompt",
+            ),
+            (text(r#""seed":42}"#, r#""seed":42"#), "is not JSON"),
+            (text("\"/tokens\"", "\"tokens\""), "begin with /"),
+            (text("{prompt}", "1"), "does not have one {prompt}"),
+            (text("schema = 1", "schema = 2"), "its schema is 2"),
+        ];
+        for (text, expected) in faults {
+            let error = ServerDriver::from_toml("mine", &text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected} in {error}");
+        }
+        let unknown_key = text("schema = 1", "schema = 1\nretries = 3");
+        let error = ServerDriver::from_toml("mine", &unknown_key).unwrap_err();
+        assert!(matches!(error, DriverError::Toml { .. }), "{error}");
+        let error = ServerDriver::named(Some("llama")).unwrap_err().to_string();
+        assert!(error.contains("known are llama-cpp, vllm"), "{error}");
+    }
+}

@@ -1,0 +1,266 @@
+//! The `server` engine: a model server that runs on the device, asked over HTTP. A driver says how it is started and asked.
+//!
+//! Samples are prompts of token ids with their numbers of tokens; answers are the generated token ids. Each stream has a connection and one request
+//! at a time. The server is a child of the run's process and ends with it. `server.log` has what it printed, and `server.json` what it
+//! was.
+
+mod answer;
+mod driver;
+mod evidence;
+mod http;
+mod process;
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use regatta_types::{
+    benchmark::{Benchmark, Dtype, Response},
+    documents::EngineKind,
+};
+
+use self::{
+    answer::{AnswerError, AnswerReader},
+    driver::{CommandValues, Requests, ServerDriver},
+    http::{Connection, HttpError},
+    process::{ServerError, ServerProcess},
+};
+use super::{
+    Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
+    Loaded, engine::FirstTokens,
+};
+
+/// How long a server may be silent while it answers. LoadGen has its own, shorter limit for a run without responses.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// What the server prints, in the run's files.
+const LOG: &str = "server.log";
+
+/// The `server` engine with the settings of a run.
+pub(super) struct ServerBackend {
+    driver: ServerDriver,
+    plan: EnginePlan,
+    /// The file or directory that the server loads, if it is not the benchmark's.
+    model: Option<PathBuf>,
+    /// Whether LoadGen expects the first token of an answer before the answer.
+    is_streaming: bool,
+    /// The directory of the run's files.
+    files: PathBuf,
+}
+
+/// Why requests to a server have no answers.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+}
+
+impl EngineBackend for ServerBackend {
+    fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
+        let driver = ServerDriver::named(request.settings.server.as_deref());
+        let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
+        let scratch = request.scratch;
+        let model = request.settings.server_model.as_ref().map(|model| match scratch {
+            Some(scratch) => scratch.join(&model.0),
+            None => PathBuf::from(&model.0),
+        });
+        Ok(Self {
+            driver,
+            plan: EnginePlan {
+                requested_batch: Some(1),
+                ..EnginePlan::of_threads(request)
+            },
+            model,
+            is_streaming: request.sends_first_tokens,
+            files: request.files.to_owned(),
+        })
+    }
+
+    fn kind(&self) -> EngineKind {
+        EngineKind::Server
+    }
+
+    fn plan(&self) -> EnginePlan {
+        self.plan
+    }
+
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+        let benchmark = request.benchmark;
+        let prompts = Prompts::of(benchmark)?;
+        let model = self.model.as_ref().unwrap_or(&request.model_file);
+        let values = CommandValues {
+            model,
+            port: 0,
+            context: request.streams * (prompts.max_tokens + prompts.length),
+            parallel: request.streams,
+            max_tokens: prompts.max_tokens,
+        };
+        let process =
+            ServerProcess::start(&self.driver, values, &self.files.join(LOG)).map_err(unavailable)?;
+        let evidence = evidence::Evidence::of(&process, model).map_err(unavailable)?;
+        evidence.write(&self.files).map_err(unavailable)?;
+        let process = Arc::new(process);
+        let requests = self.driver.requests(prompts.max_tokens, self.is_streaming);
+        let engine = || {
+            Box::new(ServerStream {
+                connection: Connection::new(process.address, PATIENCE),
+                process: Arc::clone(&process),
+                requests: requests.clone(),
+                prompts,
+            }) as Box<dyn Engine>
+        };
+        Ok(Loaded {
+            description: Description {
+                kind: EngineKind::Server,
+                version: self.driver.title.clone(),
+                runs_on: format!("{} with {}", evidence.program(), model.display()),
+            },
+            engines: (0..request.streams).map(|_| engine()).collect(),
+            shared: None,
+        })
+    }
+}
+
+fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> EngineError {
+    EngineError::Unavailable {
+        engine: EngineKind::Server,
+        source: source.into(),
+    }
+}
+
+/// The prompts of a benchmark: `int32` token ids with padding, and their number.
+#[derive(Debug, Clone, Copy)]
+struct Prompts {
+    /// Tokens of the longest prompt.
+    length: usize,
+    max_tokens: usize,
+}
+
+impl Prompts {
+    /// Returns the form of a benchmark's prompts.
+    ///
+    /// # Errors
+    /// [`EngineError::NotPrompts`] when its samples are no prompts, or its answers no generated tokens.
+    fn of(benchmark: &Benchmark) -> Result<Self, EngineError> {
+        let refused = |reason: &str| EngineError::NotPrompts {
+            benchmark: benchmark.name.clone(),
+            reason: reason.to_owned(),
+        };
+        let model = &benchmark.model;
+        if model.response != Response::Tokens {
+            return Err(refused("its answers are not generated tokens"));
+        }
+        let generation = model
+            .generation
+            .ok_or_else(|| refused("its file has no `model.generation`"))?;
+        let inputs: Vec<_> = model.inputs().collect();
+        match inputs.as_slice() {
+            [prompt, count]
+                if prompt.dtype == Dtype::Int32
+                    && count.dtype == Dtype::Int32
+                    && prompt.shape.len() == 1
+                    && count.shape.is_empty() =>
+            {
+                Ok(Self {
+                    length: prompt.shape[0],
+                    max_tokens: generation.max_tokens,
+                })
+            }
+            _ => Err(refused(
+                "its samples are not `int32` token ids and their number, an `int32` without dimensions",
+            )),
+        }
+    }
+
+    /// Returns the bytes of a sample.
+    const fn sample_bytes(&self) -> usize {
+        (self.length + 1) * size_of::<i32>()
+    }
+
+    /// Returns the token ids of a sample. A blank sample of a warm-up has one.
+    fn tokens(&self, sample: &[u8]) -> Vec<i32> {
+        let values = sample.chunks_exact(size_of::<i32>());
+        let mut values: Vec<i32> = values
+            .map(|bytes| i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            .collect();
+        let count = values.pop().and_then(|count| usize::try_from(count).ok());
+        values.truncate(count.unwrap_or_default().max(1));
+        values
+    }
+}
+
+/// A stream of requests to the server.
+struct ServerStream {
+    process: Arc<ServerProcess>,
+    connection: Connection,
+    requests: Requests,
+    prompts: Prompts,
+}
+
+impl ServerStream {
+    fn generate(&mut self, prompt: &[i32], mut first: impl FnMut(i32)) -> Result<Vec<i32>, RequestError> {
+        let requests = &self.requests;
+        let body = requests.body(prompt);
+        let mut reader = AnswerReader::new(&requests.tokens, requests.is_streaming, requests.is_cumulative);
+        let mut is_first = requests.is_streaming;
+        let answered = self.connection.post(&requests.path, &body, &mut |part| {
+            reader.receive(part);
+            if let (true, Some(&token)) = (is_first, reader.tokens.first()) {
+                first(token);
+                is_first = false;
+            }
+        });
+        match answered {
+            Ok(()) => Ok(reader.finish()?),
+            Err(error) => {
+                // Its end explains more than the connection's.
+                if matches!(error, HttpError::Broken(_) | HttpError::Connect(_)) {
+                    self.process.check_runs_on()?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Engine for ServerStream {
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    fn answer_bytes(&self) -> usize {
+        self.prompts.max_tokens * size_of::<i32>()
+    }
+
+    fn streams_tokens(&self) -> bool {
+        self.requests.is_streaming
+    }
+
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+        self.infer_streaming(batch, answers, &mut |_, _| {})
+    }
+
+    fn infer_streaming(
+        &mut self,
+        batch: &Batch<'_>,
+        answers: &mut Answers,
+        first_tokens: &mut FirstTokens<'_>,
+    ) -> Result<(), EngineError> {
+        let samples = batch.size(1)?;
+        let mut sample = vec![0; self.prompts.sample_bytes()];
+        batch.copy_input(sample.len(), &(0..sample.len()), &mut sample)?;
+        let prompt = self.prompts.tokens(&sample);
+        let generated = self.generate(&prompt, |token| first_tokens(0, &token.to_le_bytes()));
+        let tokens = generated.map_err(|source| EngineError::Compute {
+            engine: EngineKind::Server,
+            samples,
+            source: source.into(),
+        })?;
+        let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+        answers.push_generated(&bytes, tokens.len());
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! The process of a model server: started on a free port, watched until it is ready, stopped with all of its children. It ends with the process
+//! that started it, however that ends.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Seek as _, SeekFrom},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+use super::{
+    driver::{CommandValues, Readiness, ServerDriver},
+    http::Connection,
+};
+
+/// Starts the program in the background, writes its process id to the file `$0`, and kills the process group when standard input ends: when
+/// the process at its other end has ended. A server's own children are in the group.
+pub(super) const WATCHED: &str = r#"exec 3<&0
+"$@" 3<&- &
+server=$!
+echo "$server" >"$0"
+{ cat <&3 >/dev/null; kill -KILL 0; } &
+exec 3<&-
+wait "$server""#;
+/// The pause between two looks at a server that starts or stops.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How much later than its connections a process may end.
+const END_DELAY: Duration = Duration::from_secs(1);
+/// How long one look may take.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
+/// The bytes at the end of a log that are searched for its last lines, and the number of lines in a message.
+const LOG_TAIL: u64 = 4096;
+const LAST_LINES: usize = 5;
+
+/// Why a server does not run.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServerError {
+    #[error("the server's program cannot be started")]
+    Start(#[source] io::Error),
+    #[error("the server {}{}", ended(*.0), last_lines(.1))]
+    Ended(Option<ExitStatus>, String),
+    #[error("the server was not ready within {} s{}", .0.as_secs(), last_lines(.1))]
+    NotReady(Duration, String),
+}
+
+fn ended(status: Option<ExitStatus>) -> String {
+    /// What `sh` returns when a program does not exist, and when it may not be executed.
+    const NOT_FOUND: i32 = 127;
+    const NOT_EXECUTABLE: i32 = 126;
+    match status {
+        Some(status) if status.code() == Some(NOT_FOUND) => {
+            "cannot be started: its program is not installed".to_owned()
+        }
+        Some(status) if status.code() == Some(NOT_EXECUTABLE) => {
+            "cannot be started: its program cannot be executed".to_owned()
+        }
+        Some(status) => match (status.code(), status.signal()) {
+            // `sh` adds 128 to a signal's number.
+            (Some(code), _) if code > 128 => format!("was ended by signal {}", code - 128),
+            (Some(code), _) => format!("ended with exit code {code}"),
+            (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
+        },
+        None => "has ended".to_owned(),
+    }
+}
+
+fn last_lines(log: &str) -> String {
+    if log.is_empty() {
+        "; it printed nothing".to_owned()
+    } else {
+        format!("; it printed last:\n{log}")
+    }
+}
+
+/// A running model server.
+#[derive(Debug)]
+pub(super) struct ServerProcess {
+    /// The shell that waits for the server. Its standard input ends with this process.
+    shell: Mutex<Child>,
+    group: Pid,
+    pub(super) address: SocketAddr,
+    log: PathBuf,
+    stop_limit: Duration,
+    /// The server's own process id.
+    pub(super) pid: u32,
+    /// Program and arguments.
+    pub(super) command: Vec<String>,
+}
+
+impl ServerProcess {
+    /// Starts a server and waits until it is ready. What it prints goes to `log`.
+    pub(super) fn start(
+        driver: &ServerDriver,
+        values: CommandValues<'_>,
+        log: &Path,
+    ) -> Result<Self, ServerError> {
+        let address = free_address().map_err(ServerError::Start)?;
+        let command = driver.command(&CommandValues {
+            port: address.port(),
+            ..values
+        });
+        let pid_file = log.with_extension("pid");
+        let output = File::create(log).map_err(ServerError::Start)?;
+        let errors = output.try_clone().map_err(ServerError::Start)?;
+        let shell = Command::new("/bin/sh")
+            .args(["-c", WATCHED])
+            .arg(&pid_file)
+            .args(&command)
+            .envs(&driver.environment)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+            .map_err(ServerError::Start)?;
+        let group = i32::try_from(shell.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| ServerError::Start(io::Error::other("the shell has no process id")))?;
+        let mut process = Self {
+            shell: Mutex::new(shell),
+            group,
+            address,
+            log: log.to_owned(),
+            stop_limit: driver.stop_limit(),
+            pid: 0,
+            command,
+        };
+        process.wait_until_ready(&driver.ready)?;
+        let pid = fs::read_to_string(&pid_file);
+        process.pid = pid
+            .ok()
+            .and_then(|pid| pid.trim().parse().ok())
+            .unwrap_or_default();
+        // It is of no use to readers of the run's files.
+        let _ = fs::remove_file(&pid_file);
+        Ok(process)
+    }
+
+    fn wait_until_ready(&self, ready: &Readiness) -> Result<(), ServerError> {
+        let limit = Duration::from_secs(ready.within_s);
+        let begun = Instant::now();
+        while begun.elapsed() < limit {
+            self.check_runs()?;
+            // Until it listens and has loaded its model, a server refuses connections or answers with another status.
+            if Connection::new(self.address, LOOK_LIMIT).get(&ready.path).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(PAUSE);
+        }
+        Err(ServerError::NotReady(limit, self.last_lines()))
+    }
+
+    /// Returns an error with the server's last lines if it has ended.
+    pub(super) fn check_runs(&self) -> Result<(), ServerError> {
+        let mut shell = self.shell.lock().unwrap_or_else(PoisonError::into_inner);
+        match shell.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(ServerError::Ended(Some(status), self.last_lines())),
+            Err(_) => Err(ServerError::Ended(None, self.last_lines())),
+        }
+    }
+
+    /// As [`check_runs`](Self::check_runs), after a connection broke: a process may end a moment after its connections.
+    pub(super) fn check_runs_on(&self) -> Result<(), ServerError> {
+        let begun = Instant::now();
+        while begun.elapsed() < END_DELAY {
+            self.check_runs()?;
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Returns the last lines that the server printed.
+    fn last_lines(&self) -> String {
+        let tail = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(&self.log)?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
+            let mut bytes = Vec::new();
+            file.take(LOG_TAIL).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        // A log that cannot be read has nothing to add.
+        let text = tail().unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    }
+}
+
+impl Drop for ServerProcess {
+    /// Stops the server and its children, and waits until all have ended, so that the device's memory is free again.
+    fn drop(&mut self) {
+        let shell = self.shell.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // A group that has ended needs no signal.
+        let _ = kill_process_group(self.group, Signal::TERM);
+        let begun = Instant::now();
+        loop {
+            // The shell must be waited for, or it remains in the group.
+            let _ = shell.try_wait();
+            if test_kill_process_group(self.group).is_err() {
+                return;
+            }
+            if begun.elapsed() > self.stop_limit {
+                break;
+            }
+            thread::sleep(PAUSE);
+        }
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let _ = shell.wait();
+    }
+}
+
+/// Returns an address of this machine whose port is free now. A server whose port was taken meanwhile ends, and says why.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}

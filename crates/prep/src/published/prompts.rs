@@ -1,0 +1,89 @@
+//! Prompts in a file of records become the arrays that model servers are asked with: token ids with zeros behind them, and their numbers.
+
+use regatta_types::benchmark::{Dtype, ModelInput};
+use serde_json::Value;
+
+use super::error::RecordError;
+use crate::npy;
+
+/// The arrays of a benchmark's prompts.
+#[derive(Debug)]
+pub(super) struct Prompts {
+    /// The tokens of the longest prompt that the model takes.
+    longest: usize,
+    ids: Vec<u8>,
+    counts: Vec<u8>,
+}
+
+/// One array.
+#[derive(Debug)]
+pub(super) struct PromptArray {
+    /// The name of its file.
+    pub(super) file: String,
+    pub(super) header: Vec<u8>,
+    pub(super) data: Vec<u8>,
+}
+
+impl Prompts {
+    /// Reads the token ids in `field` of each record of a JSON array of objects.
+    pub(super) fn read(bytes: &[u8], field: &str, longest: usize) -> Result<Self, RecordError> {
+        let records: Vec<serde_json::Map<String, Value>> = serde_json::from_slice(bytes)?;
+        let mut prompts = Self {
+            longest,
+            ids: Vec::with_capacity(records.len() * longest * size_of::<i32>()),
+            counts: Vec::with_capacity(records.len() * size_of::<i32>()),
+        };
+        for (index, record) in records.iter().enumerate() {
+            let id = |token: &Value| token.as_i64().and_then(|token| i32::try_from(token).ok());
+            let ids = record.get(field).and_then(Value::as_array);
+            let ids: Option<Vec<i32>> = ids.and_then(|ids| ids.iter().map(id).collect());
+            let ids = ids.ok_or_else(|| RecordError::Prompt {
+                record: index + 1,
+                field: field.to_owned(),
+            })?;
+            prompts.add(&ids).ok_or_else(|| RecordError::PromptLength {
+                record: index + 1,
+                found: ids.len(),
+                longest,
+            })?;
+        }
+        Ok(prompts)
+    }
+
+    /// Adds a prompt. `None` when it has no token, or too many.
+    fn add(&mut self, ids: &[i32]) -> Option<()> {
+        let padding = self.longest.checked_sub(ids.len()).filter(|_| !ids.is_empty())?;
+        let count = i32::try_from(ids.len()).ok()?;
+        self.ids.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+        self.ids.resize(self.ids.len() + padding * size_of::<i32>(), 0);
+        self.counts.extend(count.to_le_bytes());
+        Some(())
+    }
+
+    /// Returns the arrays of the model's two inputs, which have names.
+    pub(super) fn arrays(self, names: [&str; 2]) -> [PromptArray; 2] {
+        let count = self.counts.len() / size_of::<i32>();
+        let array = |name: &str, shape: &[usize], data| PromptArray {
+            file: format!("{name}.npy"),
+            header: npy::header(Dtype::Int32.numpy(), shape),
+            data,
+        };
+        [
+            array(names[0], &[count, self.longest], self.ids),
+            array(names[1], &[count], self.counts),
+        ]
+    }
+}
+
+/// Returns the tokens of the longest prompt and the names of a model's inputs. `None` when they are not prompts and their numbers of tokens.
+pub(super) fn inputs_of<'a>(inputs: &[ModelInput<'a>]) -> Option<(usize, [&'a str; 2])> {
+    match inputs {
+        [prompt, count] if prompt.dtype == Dtype::Int32 && count.dtype == Dtype::Int32 => {
+            match (prompt.shape, count.shape) {
+                ([longest], []) => Some((*longest, [prompt.name?, count.name?])),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,20 @@
+"""Runs llama.cpp's server, as its own program does, until it is ended.
+
+    serve.py MODEL PORT CONTEXT PARALLEL
+"""
+
+import signal
+import sys
+
+import xllamacpp
+
+model, port, context, parallel = sys.argv[1:]
+parameters = xllamacpp.CommonParams()
+parameters.model.path = model
+parameters.hostnames = ["127.0.0.1"]
+parameters.port = int(port)
+parameters.n_ctx = int(context)
+parameters.n_parallel = int(parallel)
+parameters.cpuparams.n_threads = 1
+server = xllamacpp.Server(parameters)
+signal.pause()

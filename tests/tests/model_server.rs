@@ -1,0 +1,171 @@
+//! Tests a benchmark of generated tokens with a real model server: llama.cpp, which the device starts by a driver, with a small random model.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::{fs, path::Path};
+
+use regatta_test_support::{official_loadgen, oracle};
+use regatta_tests::{
+    Broker, Lab,
+    mlperf_benchmark::{replaced, responses},
+};
+use serde_json::{Value, json};
+
+const PROMPTS: usize = 24;
+/// Tokens of the longest prompt.
+const LONGEST: usize = 12;
+/// The token ids of the model's printable characters.
+const CHARACTERS: usize = 94;
+const BENCHMARK: &str = "llama3.1-8b-edge";
+
+/// Writes prompts of 4 to 12 tokens in the published form of the articles.
+fn write_prompts(directory: &Path) {
+    let prompt = |number: usize| {
+        let length = 4 + number % (LONGEST - 3);
+        let token = |place| (number * 31 + place * 7) % CHARACTERS;
+        json!({ "input": "", "output": "", "tok_input": (0..length).map(token).collect::<Vec<_>>() })
+    };
+    fs::create_dir_all(directory).unwrap();
+    let articles = Value::Array((0..PROMPTS).map(prompt).collect());
+    fs::write(directory.join("sample_cnn_eval_5000.json"), articles.to_string()).unwrap();
+}
+
+/// Resizes the benchmark to these prompts.
+fn resized(text: String) -> String {
+    replaced(
+        text,
+        &[
+            ("_samples = 5000", &format!("_samples = {PROMPTS}")),
+            ("input_shape = [8000]", &format!("input_shape = [{LONGEST}]")),
+            ("max_tokens = 128", "max_tokens = 16"),
+            ("models/llama3.1-8b/config.json", "models/small.gguf"),
+        ],
+    )
+}
+
+/// Writes a driver for the oracle's script, made from the shipped one for llama.cpp's own program.
+fn write_driver(path: &Path, python: &Path) {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/servers/llama-cpp.toml");
+    let text = fs::read_to_string(shipped).unwrap();
+    let (before, rest) = text.split_once("command = [").unwrap();
+    let (_, after) = rest.split_once("]\n").unwrap();
+    let script = oracle::directory("llama-cpp").join("serve.py");
+    let command = format!(
+        "command = [\"{}\", \"{}\", \"{{model}}\", \"{{port}}\", \"{{context}}\", \"{{parallel}}\"]\n",
+        python.display(),
+        script.display()
+    );
+    fs::write(path, format!("{before}{command}{after}")).unwrap();
+}
+
+/// Measures with the model server and returns the run.
+fn measure(lab: &Lab, driver: &Path, scenario: &str, mode: &str, further: &[&str]) -> Value {
+    let server = format!("server={}", driver.display());
+    let command = [
+        "run",
+        "--benchmark",
+        BENCHMARK,
+        "--scenario",
+        scenario,
+        "--mode",
+        mode,
+        "--engine",
+        "server",
+        "--set",
+        &server,
+        "--duration",
+        "300ms",
+    ];
+    let run = lab.judged(&[&command[..], further].concat())["runs"][0].clone();
+    assert_eq!(run["phase"], "done", "{run:#}");
+    run
+}
+
+#[test]
+fn a_model_server_answers_in_tokens() {
+    let (Some(python), Some(plugin)) = (oracle::llama_cpp(), official_loadgen::plugin_file("6.0.17")) else {
+        return;
+    };
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    lab.write_benchmark(BENCHMARK, resized);
+    let model = lab.scratch().join("models/small.gguf");
+    fs::create_dir_all(model.parent().unwrap()).unwrap();
+    oracle::run(&python, "llama-cpp", "make_model.py", &[model.as_os_str()]);
+    let data = lab.workspace().join("prompts");
+    write_prompts(&data);
+    assert_eq!(
+        lab.json(&["prep", BENCHMARK, "--data", data.to_str().unwrap()])["samples"],
+        PROMPTS
+    );
+    let driver = lab.workspace().join("driver.toml");
+    write_driver(&driver, &python);
+    lab.device_prefix = vec![
+        "env".to_owned(),
+        format!("REGATTA_PLUGINS={}", plugin.parent().unwrap().display()),
+    ];
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+
+    // One at a time and in a stream, or several at once and whole: the answers are the same.
+    let one = measure(&lab, &driver, "SingleStream", "AccuracyOnly", &[]);
+    let whole = measure(
+        &lab,
+        &driver,
+        "Offline",
+        "AccuracyOnly",
+        &["--set", "inference_streams=3"],
+    );
+    let answers = responses(&lab.accuracy_log(&one));
+    assert_eq!(answers.len(), PROMPTS);
+    assert!(
+        answers.values().all(|answer| answer.len() == 16 * 8),
+        "{answers:?}"
+    );
+    assert_eq!(answers, responses(&lab.accuracy_log(&whole)));
+
+    // The delivered and signed files say what answered.
+    let files = lab.run_directory(&one).join("files");
+    let evidence: Value = serde_json::from_slice(&fs::read(files.join("server.json")).unwrap()).unwrap();
+    assert_eq!(
+        evidence["model_sha256"].as_str().unwrap().len(),
+        64,
+        "{evidence:#}"
+    );
+    assert!(
+        fs::read_to_string(files.join("server.log"))
+            .unwrap()
+            .contains("load")
+    );
+
+    // Both LoadGens get first tokens before the answers, and count tokens.
+    for (loadgen, scenario) in [("native", "Server"), ("official", "SingleStream")] {
+        let further = [
+            "--loadgen",
+            loadgen,
+            "--conf",
+            "min_query_count=64",
+            "--conf",
+            "target_qps=20",
+        ];
+        let run = measure(&lab, &driver, scenario, "PerformanceOnly", &further);
+        let detail = lab.run_directory(&run).join("files/mlperf_log_detail.txt");
+        let detail = fs::read_to_string(detail).unwrap();
+        let value = |key: &str| {
+            let line = detail
+                .lines()
+                .find(|line| line.contains(&format!("\"key\": \"{key}\"")));
+            let line = line.unwrap_or_else(|| panic!("{key} of {loadgen} {scenario}"));
+            let line: Value = serde_json::from_str(line.split_once("MLLOG ").unwrap().1).unwrap();
+            line["value"].as_f64().unwrap()
+        };
+        let first = value("result_first_token_mean_latency_ns");
+        let whole = value("result_mean_latency_ns");
+        assert!(
+            0.0 < first && first < whole,
+            "{loadgen} {scenario}: {first} {whole}"
+        );
+    }
+}
