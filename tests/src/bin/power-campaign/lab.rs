@@ -29,6 +29,7 @@ pub(crate) const ROUND: &str = "v5.1";
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
     mounts: &[],
+    environment: "",
     read_only_usr: false,
     config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
     shell: None,
