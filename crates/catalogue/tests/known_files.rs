@@ -1,5 +1,7 @@
 //! Tests of the built-in configuration files: each is readable, consistent and in the binary.
 
+#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+
 use std::{
     collections::BTreeSet,
     fs,
