@@ -355,7 +355,7 @@ pub(crate) struct BenchArgs {
     pub(crate) data: BenchmarkData,
     /// An engine setting (`regatta settings list` shows all); repeatable
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<SettingAssignment>,
     /// The system whose settings apply: a name, a file that ends in .toml, or auto for this board's
     #[arg(long, value_name = "SYSTEM")]
     pub(crate) system: Option<String>,
@@ -408,7 +408,7 @@ pub(crate) struct TuneArgs {
     pub(crate) power_setting: PowerSetting,
     /// An engine setting that stays fixed; repeatable
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<SettingAssignment>,
     /// tensorrt: build no engine; use only those in the cache
     #[arg(long)]
     pub(crate) no_build: bool,
@@ -490,10 +490,20 @@ pub(crate) enum Format {
     Json,
 }
 
+/// An engine setting of the command line, not yet checked.
+#[derive(Debug, Clone)]
+pub(crate) struct SettingAssignment {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
 /// Splits `NAME=VALUE`.
-fn setting(text: &str) -> Result<(String, String), &'static str> {
+fn setting(text: &str) -> Result<SettingAssignment, &'static str> {
     let (name, value) = text
         .split_once('=')
         .ok_or("write an engine setting as NAME=VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    Ok(SettingAssignment {
+        name: name.trim().to_owned(),
+        value: value.trim().to_owned(),
+    })
 }

@@ -12,6 +12,7 @@ mod refused_runs;
 pub(crate) mod run;
 pub(crate) mod run_delivery;
 pub(crate) mod run_dir;
+pub(crate) mod run_failure;
 mod run_store;
 pub(crate) mod sealed;
 mod spec_check;

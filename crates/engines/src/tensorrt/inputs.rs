@@ -33,7 +33,8 @@ pub(super) fn check_request(TensorRtLoad { load, tensorrt }: TensorRtLoad<'_>) -
         reason: format!(
             "the setting input_dtype requests {requested}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {requested}, or change the setting",
             samples.word()
-        ),
+        )
+        .into(),
     })
 }
 

@@ -189,8 +189,8 @@ impl Submitter<'_> {
                     break;
                 }
                 let measured = Measured::read(&self.draft.root().join(&model).join(from));
-                if let Err(reason) = measured.and_then(|measured| measured.check_inferable(*inference)) {
-                    why = reason;
+                if let Err(error) = measured.and_then(|measured| measured.check_inferable(*inference)) {
+                    why = error.to_string();
                     continue;
                 }
                 let to = required_scenario.as_str().to_ascii_lowercase();

@@ -220,10 +220,12 @@ fn doctor(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) -> 
     else {
         return Map::new();
     };
-    system::of_doctor(&staging.request.answers.path(stated)).unwrap_or_else(|what| {
+    system::of_doctor(&staging.request.answers.path(stated)).unwrap_or_else(|error| {
         let fix = "name what `regatta-agent doctor --json` printed on the device";
         let place = format!("answers: system {}: doctor", system_answers.name);
-        staging.findings.push(StagingFinding::new(place, what, fix));
+        staging
+            .findings
+            .push(StagingFinding::new(place, error.to_string(), fix));
         Map::new()
     })
 }
@@ -236,13 +238,15 @@ fn template(
 ) -> Option<Template> {
     let last = runs.iter().max_by_key(|run| run.id())?;
     let named = system_answers.and_then(|system_answers| system_answers.template.as_deref());
-    template::choose(named, &last.evidence.before).unwrap_or_else(|what| {
+    template::choose(named, &last.evidence.before).unwrap_or_else(|error| {
         let place = format!(
             "answers: system {}: template",
             system_answers.map_or("", |system_answers| system_answers.name.as_str())
         );
         let fix = "name one of them, or leave it out";
-        staging.findings.push(StagingFinding::new(place, what, fix));
+        staging
+            .findings
+            .push(StagingFinding::new(place, error.to_string(), fix));
         None
     })
 }
