@@ -206,7 +206,7 @@ fn event(event: Subject, document: Value, text: String) -> Event {
 
 /// Returns the changing fields of a device, without its description and its heartbeats.
 fn device(row: &DeviceRow) -> Value {
-    let (_, _, cause) = row.health.shown();
+    let cause = row.health.shown().cause;
     json!({
         "device": row.id,
         "name": row.name,

@@ -19,7 +19,7 @@ use super::{
         meter::unknown,
         resolve::resolve,
         runtime,
-        setting_flags::{SettingFlags, pair},
+        setting_flags::{Assignment, SettingFlags, assignment},
     },
     machines::{MachineArgs, machines_failure},
     session_report::{SessionPrinter, session_failure},
@@ -62,8 +62,8 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
     state: Option<StatePreset>,
     /// A line of user.conf for both runs, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE, such as target_qps=500
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    conf: Vec<(String, String)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    conf: Vec<Assignment>,
     /// End a run that has not ended after this time [default: ten times the run's length, one hour at least]
     #[arg(long, value_name = "T")]
     limit: Option<HumanDuration>,
@@ -200,7 +200,7 @@ impl RunArgs {
             loadgen: self.loadgen.clone(),
             duration: self.duration,
             state: self.state.map(Into::into),
-            conf: self.conf.iter().cloned().collect(),
+            conf: self.conf.iter().cloned().map(Assignment::into_pair).collect(),
             limit: self.limit,
             ..self.settings.input(self.engine)?
         })
