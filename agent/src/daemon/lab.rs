@@ -107,7 +107,7 @@ fn enrolled_lab(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
     }
     if !broker.tls && !broker.is_loopback() {
         tracing::warn!(
-            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
+            "unencrypted MQTT to {}: anyone on the network can read and forge messages (allow_plain)",
             broker.host
         );
     }

@@ -152,8 +152,8 @@ impl Tuning<'_> {
         let mut search = Search {
             space: &space,
             goal: match scenario {
-                Scenario::SingleStream | Scenario::MultiStream => Goal::Least,
-                Scenario::Server | Scenario::Offline => Goal::Most,
+                Scenario::SingleStream | Scenario::MultiStream => Goal::Minimize,
+                Scenario::Server | Scenario::Offline => Goal::Maximize,
             },
             bench: trials,
             limit,

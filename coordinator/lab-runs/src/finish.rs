@@ -238,7 +238,7 @@ impl Finisher {
         if !run.lost {
             if !run.state.phase.is_final() && !proven.has_end() {
                 anyhow::bail!(
-                    "its evidence does not say how it ended, and its device has not reported it yet"
+                    "its evidence does not contain how it ended, and its device has not reported that yet"
                 );
             }
             let missing = Missing::of(&proven, &streams);

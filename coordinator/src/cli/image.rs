@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let lab = Lab::of(&workspace)?;
     if lab.authority.is_none() {
         return Err(
-            Failure::misuse("this workspace has no keys: a board cannot enroll by itself")
+            Failure::misuse("this workspace has no keys: boards cannot enroll")
                 .hint("`regatta init` creates a workspace with keys"),
         );
     }

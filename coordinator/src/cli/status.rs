@@ -171,7 +171,7 @@ fn attention(
     }
     if status.disk.free_bytes < status.disk.kept_free_bytes {
         found.push(format!(
-            "disk full ({} free): logs are not accepted: make room, or {}",
+            "disk full ({} free): logs are not accepted: free space, or {}",
             wording::bytes(status.disk.free_bytes),
             context.command("runs prune --older-than 30d")
         ));

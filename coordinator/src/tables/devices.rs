@@ -23,7 +23,7 @@ pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String
             "{} was refused: its agent speaks wire version {}, this coordinator {} to {}; update the older of the two",
             device.device,
             device.wire,
-            frame::OLDEST_VERSION,
+            frame::MIN_VERSION,
             frame::VERSION
         )
     }));

@@ -236,7 +236,7 @@ impl RunDir {
             source,
         })?;
         if let Err(e) = fs::remove_dir_all(&doomed) {
-            tracing::error!("{} is left over of a removed run: {e}", doomed.display());
+            tracing::error!("{} remains of a removed run: {e}", doomed.display());
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ fn searched(bench: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
     };
     let mut search = Search {
         space: &space,
-        goal: Goal::Most,
+        goal: Goal::Maximize,
         bench,
         limit: Duration::from_secs(limit),
         seeds: Vec::new(),
@@ -224,7 +224,7 @@ fn equal_candidates_are_reported_as_equal_and_the_cheaper_is_kept() {
     let space = orin_space();
     let mut search = Search {
         space: &space,
-        goal: Goal::Least,
+        goal: Goal::Minimize,
         bench: Same(0),
         limit: Duration::from_secs(3000),
         seeds: Vec::new(),

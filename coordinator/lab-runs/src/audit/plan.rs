@@ -49,7 +49,7 @@ pub enum PlanError {
         known: String,
     },
     /// The accuracy log differs from the one that the device delivered.
-    #[error("{} is not what the device delivered: {found} bytes of {delivered}", .path.display())]
+    #[error("{} differs from the delivered file: {found} of {delivered} bytes", .path.display())]
     Altered {
         /// The accuracy log.
         path: PathBuf,

@@ -117,7 +117,7 @@ impl<'a> From<&'a OtherVersion> for RefusedDocument<'a> {
         Self {
             device: row.device.as_str(),
             wire: row.wire,
-            coordinator_wire: [frame::OLDEST_VERSION, frame::VERSION],
+            coordinator_wire: [frame::MIN_VERSION, frame::VERSION],
             last_seen: &row.last_seen,
         }
     }

@@ -17,7 +17,7 @@ use crate::{
 /// The greatest number of entries that are scanned, which bounds memory. Submissions have fewer.
 const MAX_ENTRIES: usize = 4_000_000;
 /// The greatest depth that is scanned. A submission needs nine levels.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The number of directories that a thread lists at a time.
 const CHUNK: usize = 64;
 
@@ -138,7 +138,7 @@ impl Walk<'_> {
             is_linked: false,
             links: Links::Follow,
         }];
-        for _ in 0..=DEEPEST {
+        for _ in 0..=MAX_DEPTH {
             let mut next = Vec::new();
             let first = listings.len() + level.len();
             for (pending, mut listing) in level.iter().zip(self.level(&level)) {

@@ -37,7 +37,7 @@ pub enum StageError {
         source: AuditError,
     },
     /// A file differs from the one that the device proves.
-    #[error("{path} has the SHA-256 {found}, not {proven} as its evidence says: the run was changed after delivery", path = path.display())]
+    #[error("{path} has the SHA-256 {found}, not {proven} as in its evidence: the run was changed after delivery", path = path.display())]
     NotProven {
         /// The file's path.
         path: PathBuf,

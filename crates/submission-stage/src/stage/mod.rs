@@ -290,7 +290,7 @@ fn documents(staging: &mut Staging<'_>) {
         (None, Kind::Submission) if division != Division::Open => staging.findings.push(StagingFinding::new(
             "answers: documents",
             "there is no calibration document",
-            "set `calibration` to a file that says how calibration and quantization were done, or that there is none",
+            "set `calibration` to a file that describes calibration and quantization, or states that there is none",
         )),
         (None, Kind::Submission) => {}
     }
@@ -304,7 +304,7 @@ fn documents(staging: &mut Staging<'_>) {
         match &answers.documents.checker_log {
             Some(path) => staging.copy(place, answers.path(path), "answers: documents.checker_log"),
             None => staging.notes.push(format!(
-                "the layout of {} has a place for the official checker's log: {place}; put what it prints about the \
+                "the layout of {} has a place for the official checker's log: {place}; put its output about the \
                  truncated tree there, or name it as `checker_log` under [documents] of the answers",
                 round.name
             )),

@@ -63,7 +63,7 @@ pub(super) fn wait(
                 .into(),
             );
         }
-        let text = format!("waits up to {} for its gate: {unmet}", in_words(spec));
+        let text = format!("waits up to {} for its gate: {unmet}", describe(spec));
         let is_due = reported
             .as_ref()
             .is_none_or(|(at, last)| *last != text && at.elapsed() >= REPORT_INTERVAL);
@@ -77,7 +77,7 @@ pub(super) fn wait(
     }
 }
 
-fn in_words(spec: &GateSpec) -> String {
+fn describe(spec: &GateSpec) -> String {
     let text = format!("{}s", spec.wait_s);
     text.parse::<HumanDuration>()
         .map_or(text, |wait| wait.to_string())

@@ -135,8 +135,8 @@ impl Guard {
     /// Restores the state.
     pub(super) fn restore(&mut self) {
         if self.proof.requested.is_some() {
-            self.proof.not_put_back = self.try_to_restore().err().map(|e| RunFailure::of(e).0);
-            if let Some(why) = &self.proof.not_put_back {
+            self.proof.not_restored = self.try_to_restore().err().map(|e| RunFailure::of(e).0);
+            if let Some(why) = &self.proof.not_restored {
                 tracing::error!("the device's state is not restored: {why}");
             }
         } else {

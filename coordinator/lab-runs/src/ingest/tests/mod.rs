@@ -150,10 +150,10 @@ fn name(text: &str) -> StreamName {
     text.parse().unwrap()
 }
 
-fn ack(committed: u64, whole: Option<StreamVerdict>) -> Option<Ack> {
+fn ack(committed: u64, verdict: Option<StreamVerdict>) -> Option<Ack> {
     Some(Ack {
         stream: name("log"),
         committed,
-        whole,
+        verdict,
     })
 }

@@ -202,7 +202,7 @@ impl Lab {
                 .unwrap();
             let known = &mut self.known[stream];
             known.acknowledged = usize::try_from(ack.committed).unwrap();
-            known.is_complete = ack.whole == Some(StreamVerdict::Equal);
+            known.is_complete = ack.verdict == Some(StreamVerdict::Equal);
         }
     }
 

@@ -14,7 +14,7 @@ use yaml_rust2::{
 use super::parsed::Parsed;
 
 /// The greatest nesting depth that is read.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The greatest number of nodes that are read, including the expansion of aliases.
 const MAX_NODES: usize = 1 << 18;
 /// The prefix of YAML's own tags.
@@ -120,7 +120,7 @@ impl Builder {
     }
 
     fn begin(&mut self, open: Open) -> Result<(), Problem> {
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= MAX_DEPTH {
             return Err(Problem::TooDeep);
         }
         self.open.push(open);

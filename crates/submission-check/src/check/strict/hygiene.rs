@@ -201,7 +201,7 @@ fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &m
         .count();
     if without > 0 || results.is_empty() {
         let text = format!(
-            "is missing, and {without} of {} results have no such document next to them",
+            "is missing, and {without} of {} results have no calibration document beside them",
             results.len()
         );
         findings.warning(rules::CALIBRATION, &path, text, fix);

@@ -140,7 +140,7 @@ fn spelling(case: &Case<'_>, performance: Option<&RunLog>, findings: &mut Findin
         return;
     }
     let text = format!("is spelt `{found}`, not `{scenario}`, and was measured");
-    let fix = "rename it: the official checker treats such results as inferred";
+    let fix = "rename it: the official checker treats results of this name as inferred";
     findings.warning(rules::SCENARIOS, case.results, text, fix);
 }
 

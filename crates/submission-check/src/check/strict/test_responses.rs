@@ -100,7 +100,7 @@ impl Counters<'_> {
             .get("num_perf_log_data_mismatch")
             .map_or(0.0, |(_, count)| count);
         if passed && (mismatches > 0.0 || compared == 0.0) {
-            let text = format!("says TEST PASS with {mismatches} mismatches of {compared}");
+            let text = format!("has TEST PASS with {mismatches} mismatches of {compared}");
             self.error(None, text, findings);
         }
         let known = self
@@ -219,7 +219,7 @@ fn fallback(case: &Case<'_>, base: &str, findings: &mut Findings) {
         if !close {
             let text = match values {
                 Some((a, b)) => format!("{} is {a} and {b}, more than {most} % apart", bound.metric),
-                None => format!("{} is not given in both files", bound.metric),
+                None => format!("{} is missing from one of the files", bound.metric),
             };
             let fix = "repeat TEST01, or find out what differs between the two runs";
             findings.error(rules::TEST_ACCURACY, base, text, fix);
