@@ -23,6 +23,7 @@ pub mod html_check;
 pub mod json_schema;
 mod lab;
 mod lab_commands;
+pub mod lab_disk;
 pub mod mlperf_benchmark;
 pub mod network_namespace;
 pub mod page_reader;

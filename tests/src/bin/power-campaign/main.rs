@@ -11,7 +11,6 @@
     reason = "a command line tool: progress goes to standard error"
 )]
 
-mod disk;
 mod inject;
 mod lab;
 mod plan;
