@@ -6,6 +6,8 @@ pub(crate) mod job;
 pub mod journal;
 pub(crate) mod leftover_process;
 mod outbox;
+#[cfg(test)]
+mod power_cuts;
 pub(crate) mod queue;
 mod recovery;
 mod refused_runs;

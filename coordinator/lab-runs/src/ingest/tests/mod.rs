@@ -3,7 +3,6 @@
 
 mod batches;
 mod limits;
-pub(super) mod modelled_disk;
 mod power_cuts;
 mod recovery;
 mod states;
