@@ -1,7 +1,20 @@
 """An ONNX network in the making, for the tools that export networks from published weights."""
+import contextlib
+import os
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+
+@contextlib.contextmanager
+def complete_file(path):
+    """Yields the path to write to. The file only gets the name `path` once it is complete and on disk."""
+    unfinished = path.with_name(f".new-{path.name}")
+    yield unfinished
+    with open(unfinished, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
 
 
 class Graph:
@@ -37,5 +50,7 @@ class Graph:
                 self.weight(f"axis_{axis}", np.array([axis], np.int64))
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-        onnx.checker.check_model(model)
-        onnx.save(model, path)
+        with complete_file(path) as unfinished:
+            onnx.save(model, unfinished)
+            # The file, and not the model in memory: a write that fell short is found, too.
+            onnx.checker.check_model(os.fspath(unfinished))

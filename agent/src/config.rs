@@ -120,7 +120,7 @@ const fn default_spool_max_mib() -> u64 {
     8 * 1024
 }
 const fn default_assets_max_mib() -> u64 {
-    16 * 1024
+    regatta_types::assets::DEFAULT_MAX_MIB
 }
 const fn default_deliver_first_ms() -> u64 {
     30_000

@@ -96,6 +96,15 @@ impl Failure {
         self
     }
 
+    /// Adds a hint for the user unless the failure has one.
+    pub(crate) fn default_hint(self, advice: impl fmt::Display) -> Self {
+        if self.hint.is_some() {
+            self
+        } else {
+            self.hint(advice)
+        }
+    }
+
     /// Adds a hint for the user if there is one.
     pub(crate) fn optional_hint(self, advice: Option<impl fmt::Display>) -> Self {
         match advice {

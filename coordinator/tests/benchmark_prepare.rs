@@ -18,8 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_lab_store::Store;
+use regatta_test_support::{fixture::onnx, json_schema::command_findings, strace::Strace};
 use regatta_types::{
     DeviceId,
     documents::{DeviceFacts, EngineKind, GpuFacts},
@@ -280,6 +282,7 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
     let (code, dry) = lab.prepared(&["--dry-run"]);
     let expected = ["fetch", "fetch", "unpack", "unpack", "prepare", "add assets"];
     assert_eq!(code, Some(0));
+    assert_eq!(command_findings(&dry, "preparation"), [] as [&str; 0]);
     assert_eq!(steps(&dry), expected.map(|step| format!("{step} planned")));
     assert_eq!(lab.server.requests.load(Ordering::Relaxed), 0);
     assert!(!lab.scratch("data").exists() && !lab.scratch("downloads").exists());
@@ -313,10 +316,84 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(lab.server.requests.load(Ordering::Relaxed), requests);
     // A lost file is fetched or made again, without the other files.
-    fs::remove_file(lab.scratch("models/ResNet50/resnet50_v1.onnx")).unwrap();
+    let model = lab.scratch("models/ResNet50/resnet50_v1.onnx");
+    fs::remove_file(&model).unwrap();
     let lost = lab.prepare(&["resnet50", "--format", "json"]);
     let lost: Value = serde_json::from_slice(&lost.stdout).unwrap();
     assert_eq!(steps(&lost), ["fetch done", "add assets done"]);
+    // A file that was changed within the second in which it was added is added again.
+    let listed = lab.regatta(&["asset", "list", "--format", "json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let added: Timestamp = listed["assets"][0]["added"].as_str().unwrap().parse().unwrap();
+    let changed = added + Duration::from_nanos(1);
+    fs::write(&model, vec![0; MODEL.len()]).unwrap();
+    let file = fs::File::options().append(true).open(&model).unwrap();
+    file.set_modified(changed.into()).unwrap();
+    let changed = lab.prepare(&["resnet50", "--format", "json"]);
+    let changed: Value = serde_json::from_slice(&changed.stdout).unwrap();
+    assert_eq!(steps(&changed), ["add assets done"]);
+}
+
+#[test]
+fn unpacked_images_are_flushed_to_disk_together() {
+    let Some(strace) = Strace::find() else { return };
+    let lab = Lab::new(3);
+    let archive = lab.archive();
+    let prepare = lab.command(&["benchmark", "prepare", "resnet50", "--from", &archive]);
+    let mut traced = strace.listing(prepare.get_program().to_str().unwrap(), &[], "syncfs");
+    traced.args(prepare.get_args()).stdin(Stdio::null());
+    for (name, value) in prepare.get_envs() {
+        match value {
+            Some(value) => traced.env(name, value),
+            None => traced.env_remove(name),
+        };
+    }
+    let output = traced.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let flushed = |directory: &str| {
+        let seen = strace.seen();
+        seen.lines().filter(|line| line.contains(directory)).count()
+    };
+    assert_eq!(
+        flushed("data/resnet50>"),
+        2,
+        "labels and images: {}",
+        strace.seen()
+    );
+    assert_eq!(flushed("ResNet50/fp32>"), 1, "{}", strace.seen());
+}
+
+#[test]
+fn the_disk_needs_no_space_for_files_of_an_interrupted_preparation() {
+    let lab = Lab::new(4);
+    let images = lab.scratch("data/resnet50");
+    fs::create_dir_all(&images).unwrap();
+    for name in &lab.names[..3] {
+        fs::write(images.join(name), IMAGE).unwrap();
+    }
+    // It was cut off, and is unpacked again.
+    fs::write(images.join(&lab.names[0]), "half").unwrap();
+    // Temporary files never count.
+    for name in [".unpacking", ".a", ".b"] {
+        fs::write(images.join(name), "half").unwrap();
+    }
+    let samples = lab.scratch("preprocessed_data/imagenet/ResNet50/fp32");
+    fs::create_dir_all(&samples).unwrap();
+    fs::write(samples.join("one.npy"), [0; 1_000]).unwrap();
+    let (_, dry) = lab.prepared(&["--dry-run"]);
+    let bytes = |step: &str, of: &str| {
+        let steps = dry["benchmarks"][0]["steps"].as_array().unwrap().iter();
+        let mut found = steps.filter(|found| found["step"] == step && found["target"] == of);
+        found.next().unwrap_or_else(|| panic!("{dry:#}"))["bytes"].as_u64()
+    };
+    assert_eq!(bytes("unpack", "data/resnet50/"), Some(2 * IMAGE.len() as u64));
+    let sample = 3 * 224 * 224 * 4 + 128;
+    let target = "preprocessed_data/imagenet/ResNet50/fp32";
+    assert_eq!(bytes("prepare", target), Some(4 * sample - 1_000));
+    // The device needs space for all samples, whatever is here.
+    lab.add_device(Some(3 * (3 * 224 * 224 + 128)));
+    let (code, refused) = errors(&lab.prepare(&["resnet50", "--from", &lab.archive(), "--for", "boat-1"]));
+    assert_eq!(code, Some(3), "{refused}");
 }
 
 #[test]
@@ -358,9 +435,33 @@ fn samples_are_made_in_the_types_of_a_devices_system() {
             specs["specs"][0]["benchmark"]["dataset"]["dir"],
             directory.as_str()
         );
+        assert_eq!(
+            specs["specs"][0]["engine"]["settings"]["calibration"],
+            calibration.as_str()
+        );
     }
     let (code, document) = lab.prepared(&["--for", "boat-1"]);
     assert_eq!((code, steps(&document)), (Some(0), Vec::new()));
+    // Samples of another scale, and those of a shorter list, are made again.
+    let expected = ["prepare done", "add assets done"];
+    let published = |set: &str| lab.scratch(set).join("samples.json");
+    let complete = fs::read_to_string(published(&chw4)).unwrap();
+    let mut other: Value = serde_json::from_str(&complete).unwrap();
+    other["quantised"]["scale"] = 0.5.into();
+    fs::write(published(&chw4), other.to_string()).unwrap();
+    assert_eq!(steps(&lab.prepared(&["--for", "boat-1"]).1), expected);
+    assert_eq!(fs::read_to_string(published(&chw4)).unwrap(), complete);
+    let list = lab.scratch("data/resnet50/cal_image_list_option_1.txt");
+    let names = fs::read_to_string(&list).unwrap();
+    fs::write(&list, names.lines().next().unwrap()).unwrap();
+    let expected = ["calibration samples done", "add assets done"];
+    assert_eq!(steps(&lab.prepared(&["--for", "boat-1"]).1), expected);
+    let samples =
+        || -> Value { serde_json::from_slice(&fs::read(published(&calibration)).unwrap()).unwrap() };
+    assert_eq!(samples()["samples"], 1);
+    fs::write(&list, names).unwrap();
+    assert_eq!(steps(&lab.prepared(&["--for", "boat-1"]).1), expected);
+    assert_eq!(samples()["samples"], 2);
     let (code, unknown) = errors(&lab.prepare(&["resnet50", "--for", "canoe"]));
     assert_eq!(code, Some(2));
     assert!(
@@ -457,6 +558,24 @@ fn what_needs_a_registration_is_named_while_the_rest_is_got() {
     assert_eq!(lab.assets().len(), 3);
 }
 
+#[test]
+fn a_file_that_its_server_no_longer_has_is_named() {
+    let lab = Lab::new(2);
+    let text = fs::read_to_string(lab.path("lab/configs/benchmarks/resnet50.toml")).unwrap();
+    lab.write_benchmark(&text.replace("/caffe_ilsvrc12.tar.gz", "/gone/caffe_ilsvrc12.tar.gz"));
+    let archive = lab.archive();
+    let words = ["resnet50", "--from", &archive];
+    let (code, gone) = errors(&lab.prepare(&words));
+    assert_eq!(code, Some(3), "{gone}");
+    assert!(
+        gone.contains("repeat this command with --from caffe_ilsvrc12.tar.gz"),
+        "{gone}"
+    );
+    let labels = lab.path("published/caffe_ilsvrc12.tar.gz");
+    let named = lab.prepare(&[&words[..], &["--from", labels.to_str().unwrap()]].concat());
+    assert_eq!(named.status.code(), Some(0), "{named:?}");
+}
+
 /// Kills the command once after unpacking files, and once after making samples.
 #[test]
 fn a_killed_preparation_continues() {
@@ -505,6 +624,44 @@ fn two_preparations_do_not_work_at_once() {
         busy.contains("another `regatta benchmark prepare` is running in"),
         "{busy}"
     );
+}
+
+/// `prep` cannot read the calibration list of bert-99, whose published network has no scales.
+#[test]
+fn missing_scales_of_int8_engines_are_named() {
+    let lab = Lab::new(2);
+    lab.add_device(None);
+    let missing = |words: &[&str]| {
+        let common = ["bert-99", "--dry-run", "--format", "json"];
+        let output = lab.prepare(&[&common, words].concat());
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(command_findings(&document, "preparation"), [] as [&str; 0]);
+        let missing = document["benchmarks"][0]["missing"].clone();
+        (output.status.code(), missing)
+    };
+    let none = Value::Array(Vec::new());
+    assert_eq!(missing(&[]), (Some(0), none.clone()), "it may run without int8");
+    let (code, named) = missing(&["--for", "boat-1"]);
+    assert_eq!(code, Some(1));
+    let what = named[0]["what"].as_str().unwrap();
+    assert!(
+        what.contains("scales for int8 engines of bert-99") && what.contains("bert_calibration_features.txt"),
+        "{named:#}"
+    );
+    let hint = named[0]["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("models/bert/model.onnx") && hint.contains("--set calibration=PATH"),
+        "{named:#}"
+    );
+    // A network with scales, and samples from elsewhere.
+    let network = lab.scratch("models/bert/model.onnx");
+    fs::create_dir_all(network.parent().unwrap()).unwrap();
+    fs::write(&network, onnx::quantised()).unwrap();
+    assert_eq!(missing(&["--for", "boat-1"]).1, none);
+    fs::remove_file(&network).unwrap();
+    fs::create_dir_all(lab.scratch("preprocessed_data/squad/bert_calibration_features_int32_linear"))
+        .unwrap();
+    assert_eq!(missing(&["--for", "boat-1"]).1, none);
 }
 
 #[test]

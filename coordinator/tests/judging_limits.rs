@@ -1,9 +1,11 @@
 //! Tests of a run whose files would end the coordinator: large logs need a bounded part of the memory, and a run whose judging ends the
 //! process is set aside after the second time.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 mod support;
 
-use std::{collections::BTreeMap, process::Command, thread::sleep, time::Duration};
+use std::{collections::BTreeMap, path::Path, process::Command, thread::sleep, time::Duration};
 
 use regatta_test_support::strace::Strace;
 use regatta_types::{
@@ -75,6 +77,81 @@ fn large_logs_are_recorded_with_a_reason_in_bounded_memory() {
     }
 }
 
+/// Sends the files of a run, but not that it has ended. Returns the names of the files.
+fn deliver_all_but_the_end(device: &mut SimulatedDevice, run: RunId, spec_json: &[u8]) -> Vec<String> {
+    device.tell(run, RunPhase::Running, &[]);
+    let mut files = BTreeMap::from([(SUMMARY.to_owned(), support::delivering::VALID.to_vec())]);
+    device.seal(run, spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    files.into_keys().collect()
+}
+
+fn tell_end(device: &mut SimulatedDevice, run: RunId, names: &[String]) {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    device.tell(run, RunPhase::Done, &names);
+}
+
+/// Starts a coordinator that ends whenever it opens a file.
+fn serve_until_it_opens(coordinator: &mut Coordinator, strace: &Strace, path: &Path) {
+    let serve = coordinator.regatta(&["serve"]);
+    let program = serve.get_program().to_str().unwrap();
+    let mut traced = strace.before(program, &[path], "openat:signal=KILL");
+    traced.args(serve.get_args());
+    coordinator.serve_by(traced);
+}
+
+/// Starts the coordinator until it records the run, which must not end it more than twice.
+fn end_twice(coordinator: &mut Coordinator, run: &str, mut start: impl FnMut(&mut Coordinator)) {
+    // The signed evidence suffices for judging, so an earlier kill may have been the first end.
+    let mut ends = 0;
+    while {
+        start(coordinator);
+        eventually("the coordinator to end or to record the run", 30, || {
+            let is_recorded = coordinator.show(run)["recorded"].is_string();
+            (is_recorded || coordinator.has_ended()).then_some(!is_recorded)
+        })
+    } {
+        ends += 1;
+        assert!(ends <= 2, "the run is judged a third time");
+    }
+    assert!(ends > 0, "the judging ended no process");
+}
+
+/// The older run cannot be judged, because its spec is lost, and is tried again at each start.
+#[test]
+fn a_run_is_set_aside_although_an_older_one_is_judged_first() {
+    let Some(strace) = Strace::find() else { return };
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let [mut older, mut device] = [1, 2].map(|seed| coordinator.join(seed));
+    let lost = coordinator.request_run_of(&older);
+    let (lost_id, lost_spec) = older.next_start();
+    std::fs::remove_file(coordinator.path(&format!("runs/{lost}/spec.json"))).unwrap();
+    let valid = support::delivering::VALID.to_vec();
+    deliver(&mut older, lost_id, &lost_spec, (SUMMARY, valid));
+    eventually("the older run's judging to fail", 30, || {
+        coordinator
+            .printed()
+            .contains("cannot record the run")
+            .then_some(())
+    });
+    let run = coordinator.request_run_of(&device);
+    let (id, spec_json) = device.next_start();
+    let names = deliver_all_but_the_end(&mut device, id, &spec_json);
+    coordinator.kill();
+    let path = coordinator.path(&format!("runs/{run}/files/{SUMMARY}"));
+    end_twice(&mut coordinator, &run, |coordinator| {
+        serve_until_it_opens(coordinator, &strace, &path);
+        tell_end(&mut device, id, &names);
+    });
+    let record = coordinator.record(&run);
+    let reason = record["not_judged"][0].as_str().unwrap();
+    assert!(reason.starts_with("set aside: "), "{record:#}");
+    assert!(coordinator.show(&lost)["recorded"].is_null());
+}
+
 /// Whatever ends the process, the third start serves.
 #[test]
 fn a_run_whose_judging_ends_the_process_twice_is_set_aside() {
@@ -84,39 +161,14 @@ fn a_run_whose_judging_ends_the_process_twice_is_set_aside() {
     let mut device = coordinator.join(1);
     let run = coordinator.request_run("PerformanceOnly");
     let (id, spec_json) = device.next_start();
-    device.tell(id, RunPhase::Running, &[]);
-    let mut files = BTreeMap::from([(SUMMARY.to_owned(), support::delivering::VALID.to_vec())]);
-    device.seal(id, &spec_json, &mut files);
-    let names: Vec<&str> = files.keys().map(String::as_str).collect();
-    device.tell(id, RunPhase::Draining, &names);
-    device.deliver(id, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    let names = deliver_all_but_the_end(&mut device, id, &spec_json);
     coordinator.kill();
-    // The process ends whenever it opens the summary.
     let path = coordinator.path(&format!("runs/{run}/files/{SUMMARY}"));
-    let start = |coordinator: &mut Coordinator| {
-        let serve = coordinator.regatta(&["serve"]);
-        let mut traced = strace.before(
-            serve.get_program().to_str().unwrap(),
-            &[&path],
-            "openat:signal=KILL",
-        );
-        traced.args(serve.get_args());
-        coordinator.serve_by(traced);
-    };
-    // The signed evidence suffices for judging, so the kill above may have been the first end.
-    let mut ends = 0;
-    while {
-        start(&mut coordinator);
-        device.tell(id, RunPhase::Done, &names);
-        eventually("the coordinator to end or to record the run", 30, || {
-            let is_recorded = coordinator.show(&run)["recorded"].is_string();
-            (is_recorded || coordinator.has_ended()).then_some(!is_recorded)
-        })
-    } {
-        ends += 1;
-        assert!(ends <= 2, "the run is judged a third time");
-    }
-    assert!(ends > 0, "the judging ended no process");
+    let start = |coordinator: &mut Coordinator| serve_until_it_opens(coordinator, &strace, &path);
+    end_twice(&mut coordinator, &run, |coordinator| {
+        start(coordinator);
+        tell_end(&mut device, id, &names);
+    });
     let record = coordinator.record(&run);
     let reason = "set aside: the coordinator ended twice while it judged the files of this run";
     assert_eq!(record["not_judged"][0], reason, "{record:#}");

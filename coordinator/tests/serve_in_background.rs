@@ -12,6 +12,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use regatta_test_support::json_schema::command_findings;
 use serde_json::Value;
 use support::{coordinator::Coordinator, eventually};
 
@@ -110,7 +111,9 @@ fn a_second_start_and_a_second_end_say_so_and_succeed() {
     );
     let first = lab.detach();
     assert_eq!(first["started"], true);
+    assert_eq!(command_findings(&first, "startedCoordinator"), [] as [&str; 0]);
     let second = lab.detach();
+    assert_eq!(command_findings(&second, "runningCoordinator"), [] as [&str; 0]);
     assert_eq!(
         (&second["started"], &second["process"]),
         (&false.into(), &first["process"])

@@ -20,7 +20,6 @@ pub mod filled_store;
 mod finished_run;
 pub mod hostile_texts;
 pub mod html_check;
-pub mod json_schema;
 mod lab;
 mod lab_commands;
 pub mod lab_disk;
@@ -47,6 +46,7 @@ pub use finished_run::{LARGE_LOG, write_accuracy_log};
 pub use lab::{Broker, DEVICE, Lab, prefixed, succeed_output};
 pub use power_dev::power_dev;
 pub use process::Process;
+pub use regatta_test_support::json_schema;
 pub use regatta_test_support::{eventually, free_port, mosquitto::Mosquitto};
 
 /// Returns a command's standard output followed by its standard error.

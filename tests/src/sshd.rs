@@ -40,6 +40,8 @@ pub struct Likeness<'a> {
     pub shell: Option<&'a str>,
     /// Directories of this machine that are mounted on the board, each with its mount point there.
     pub mounts: &'a [(&'a Path, &'a str)],
+    /// Environment variables of logins, in the form `NAME=VALUE`, separated by blanks.
+    pub environment: &'a str,
     /// Whether /usr is read-only.
     pub read_only_usr: bool,
     /// Whether the board has systemd, and the real sudo allows the user with the password. Otherwise no systemd runs.
@@ -214,8 +216,8 @@ impl Sshd {
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {directory}/host_key\nPidFile none\nUsePAM no\n\
              AuthorizedKeysFile {directory}/authorized_keys\nStrictModes no\nPasswordAuthentication yes\n\
-             SetEnv PATH={directory}/bin:/usr/bin:/bin\n{subsystem}{}",
-            likeness.config
+             SetEnv PATH={directory}/bin:/usr/bin:/bin {}\n{subsystem}{}",
+            likeness.environment, likeness.config
         );
         fs::write(here.join("sshd_config"), config).expect("the server's configuration");
     }

@@ -151,6 +151,66 @@ fn a_submission_is_measured_as_one_campaign_and_continues_where_it_stopped() {
     assert!(staged.status.success(), "{}", printed(&staged));
 }
 
+/// The plug-ins are empty files: a device reports their names, and none is opened before a run starts.
+#[test]
+fn a_submission_uses_the_newest_loadgen_that_its_round_accepts() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    let plugins = lab.device_directory().join("plugins");
+    fs::create_dir_all(&plugins).expect("a directory");
+    // A published package, two commits of v6.1, and one of v5.1.
+    for revision in ["6.0.17-NA", "b066279436", "b66003e10e", "6ad8e26f92"] {
+        let name = format!("libregatta_loadgen-{revision}.so");
+        fs::write(plugins.join(name), "").expect("a file");
+    }
+    lab.start_coordinator();
+    let plugins = format!("REGATTA_PLUGINS={}", plugins.display());
+    lab.device_prefix = vec!["env".to_owned(), plugins];
+    lab.start_device();
+    lab.wait_for_device();
+
+    let requested = |options: &[&str]| {
+        let words = [
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--dry-run",
+        ];
+        let plan = document(&lab, &[&words, options].concat());
+        plan["specs"][0]["loadgen"]["official"]["revision"].clone()
+    };
+    assert_eq!(requested(&["--loadgen", "official"]), "b66003e10e");
+    assert_eq!(
+        requested(&["--loadgen", "official", "--round", "v5.1"]),
+        "6ad8e26f92"
+    );
+    assert_eq!(
+        requested(&["--loadgen", "official", "--round", "v6.0"]),
+        Value::Null
+    );
+    assert_eq!(requested(&["--loadgen", "official:6.0.17-NA"]), "6.0.17-NA");
+
+    let submission = |round| {
+        let words = ["run", "--benchmark", "resnet50", "--submission", "--local-files"];
+        [&words[..], &["--engine", "null", "--no-wait", "--round", round]].concat()
+    };
+    refused(
+        &lab,
+        &submission("v6.0"),
+        "round v6.0 accepts none of these revisions",
+    );
+    let started = regatta(&lab, &submission("v6.1"));
+    assert!(started.status.success(), "{}", printed(&started));
+    let loadgen = regatta_tests::eventually("the first run", 60, || {
+        let runs = lab.json(&["runs", "list"]);
+        runs["runs"][0]["loadgen"].as_str().map(str::to_owned)
+    });
+    assert_eq!(loadgen, "official:b66003e10e");
+}
+
 /// A killed coordinator continues the submission, and the command that watched it can be repeated.
 #[test]
 fn a_submission_survives_the_coordinator_and_its_command() {

@@ -4,7 +4,7 @@
 use std::fmt::{Display, Write as _};
 
 use jiff::Timestamp;
-use rustix::fs::statvfs;
+use regatta_fsutil::free_space::free_bytes;
 
 use super::{
     fleet_snapshot::FleetSnapshot,
@@ -117,13 +117,9 @@ fn coordinator(metrics: &mut Metrics, store: &Store, workspace: &Workspace) -> a
         "Whether the coordinator is connected to the broker.",
         u8::from(service.broker_lost.is_none()),
     );
-    if let Ok(disk) = statvfs(workspace.runs()) {
+    if let Ok(free) = free_bytes(&workspace.runs()) {
         let help = "Free bytes of the disk that has the runs.";
-        metrics.gauge(
-            "regatta_disk_free_bytes",
-            help,
-            disk.f_bavail.saturating_mul(disk.f_frsize),
-        );
+        metrics.gauge("regatta_disk_free_bytes", help, free);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
-use regatta_fsutil::hash::sha256_of_file;
+use regatta_fsutil::{atomic_file::AtomicFile, hash::sha256_hex};
 
 use super::{contents, install_method::InstallMethod, package::Package};
 
@@ -18,7 +18,7 @@ use super::{contents, install_method::InstallMethod, package::Package};
 pub(crate) fn with_library(package: &Package, library: &Path, directory: &Path) -> io::Result<Package> {
     let bytes = fs::read(library)?;
     let short = |hash: &str| hash.chars().take(12).collect::<String>();
-    let library_hash = sha256_of_file(library)?.hex();
+    let library_hash = sha256_hex(&bytes);
     let extension = match package.way {
         InstallMethod::System => "deb",
         InstallMethod::User => "tar.gz",
@@ -32,9 +32,7 @@ pub(crate) fn with_library(package: &Package, library: &Path, directory: &Path) 
             InstallMethod::User => archive(package, &file_name, &bytes)?,
         };
         fs::create_dir_all(directory)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(&packed)?;
-        file.persist(&path).map_err(|error| error.error)?;
+        AtomicFile::new(&path).write(&packed)?;
     }
     Package::open(&path).map_err(io::Error::other)
 }

@@ -7,6 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_ssh::Board;
 use regatta_tensorrt::{ShimDirectories, Version};
 
@@ -128,7 +129,7 @@ impl ShimCache {
         tensorrt_headers::fetch(board, place, &headers)?;
         let made = shim_compiler::compile(architecture, survey.glibc, &headers, work.path())?;
         let name = made.file_name().unwrap_or_default();
-        fs::rename(&made, kept.join(name))?;
+        AtomicFile::new(&kept.join(name)).write(&fs::read(&made)?)?;
         self.find(architecture, tensorrt)
             .ok_or_else(|| ShimError::OtherHeaders {
                 library: tensorrt,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use regatta_fsutil::hash::sha256_hex;
-use regatta_ssh::last_lines;
+use regatta_text::escape_start;
 
 /// The sources, with their paths in the repository, because the scripts expect them there.
 const SOURCES: [(&str, &str); 7] = [
@@ -143,12 +143,16 @@ fn is_in_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
+/// The maximum number of lines of a script's output, and of characters of a line, in an error.
+const MAX_LINES: usize = 12;
+const MAX_LINE: usize = 300;
+
 /// Why a script printed no path.
 #[derive(Debug, thiserror::Error)]
 enum ScriptError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The script failed. Contains the last line of its output.
+    /// The script failed. Contains the end of its output.
     #[error("{0}")]
     Failed(String),
 }
@@ -159,14 +163,36 @@ fn path_of(command: &mut Command) -> Result<PathBuf, ScriptError> {
     let printed = String::from_utf8_lossy(&output.stdout);
     match (output.status.success(), printed.lines().last()) {
         (true, Some(path)) => Ok(PathBuf::from(path)),
-        // The scripts print the reason on their last line, after the messages of apt or the compiler.
-        _ => {
-            let printed = String::from_utf8_lossy(&output.stderr);
-            Err(ScriptError::Failed(last_lines(
-                printed.lines().last().unwrap_or_default(),
-            )))
-        }
+        // The scripts print the reason on their last line, after the messages of apt or the compiler, which name its cause.
+        _ => Err(ScriptError::Failed(cause(&String::from_utf8_lossy(
+            &output.stderr,
+        )))),
     }
+}
+
+/// Returns the cause of a script's failure: its last line, then the messages before it from the first error on.
+fn cause(printed: &str) -> String {
+    let lines: Vec<String> = printed
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .map(|line| escape_start(line, MAX_LINE))
+        .collect();
+    let Some((reason, messages)) = lines.split_last() else {
+        return "it printed nothing".to_owned();
+    };
+    // A compiler's first error is the cause of the others.
+    let is_error = |line: &String| line.contains("error: ") || line.starts_with("E: ");
+    let from = messages
+        .iter()
+        .position(is_error)
+        .unwrap_or_else(|| messages.len().saturating_sub(MAX_LINES));
+    let messages = messages.get(from..).unwrap_or_default();
+    let messages = messages.iter().take(MAX_LINES).map(|line| line.trim_start());
+    std::iter::once(reason.as_str())
+        .chain(messages)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Returns the newest version of glibc that a library's symbols need.
@@ -191,6 +217,32 @@ fn newest_glibc(library: &[u8]) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_is_in_the_error_of_a_failed_script() {
+        let printed = |errors: usize| {
+            let mut lines = vec!["shim.cc: In function 'build'".to_owned()];
+            lines.push("shim.cc:7:9: error: 'IBuilder' has no member 'x'".to_owned());
+            lines.extend((0..errors).map(|number| format!("shim.cc:{number}: error: {}", "y".repeat(2_000))));
+            lines.push("build.sh: g++ could not build the shim".to_owned());
+            cause(&lines.join("\n"))
+        };
+        assert_eq!(
+            printed(0),
+            "build.sh: g++ could not build the shim; shim.cc:7:9: error: 'IBuilder' has no member 'x'"
+        );
+        let long = printed(1_000);
+        assert!(
+            long.starts_with(&printed(0)) && long.len() < 5_000,
+            "{}",
+            long.len()
+        );
+        // apt prints its reason before the script's.
+        let apt = cause("Get:1\nE: Unable to fetch\nsysroot.sh: cannot be reached\n");
+        assert_eq!(apt, "sysroot.sh: cannot be reached; E: Unable to fetch");
+        assert_eq!(cause("one\ntwo\n"), "two; one");
+        assert_eq!(cause("\n"), "it printed nothing");
+    }
 
     #[test]
     fn the_newest_glibc_of_a_library_is_read() {

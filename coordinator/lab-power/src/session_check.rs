@@ -6,6 +6,7 @@ use std::{
 };
 
 use regatta_catalogue::round::PowerRules;
+use regatta_fsutil::free_space::free_bytes;
 use regatta_power::{ntp::MAX_OFFSET, power_dev::PowerDev, session::OFFICIAL_WAITS};
 use regatta_text::ErrorChain;
 use regatta_types::documents::{MeterSettings, RunSpec};
@@ -125,13 +126,13 @@ pub(super) fn length(spec: &RunSpec) -> PreflightLine {
 /// Checks the disk of this machine, which gets the session's files.
 pub(super) fn workspace_disk(directory: &Path) -> PreflightLine {
     let subject = "workspace disk";
-    match rustix::fs::statvfs(directory) {
+    match free_bytes(directory) {
         Err(error) => PreflightLine::failed(
             subject,
             format!("{}: {error}", directory.display()),
             "make the workspace readable",
         ),
-        Ok(disk) => match (disk.f_bavail * disk.f_frsize) >> 20 {
+        Ok(bytes) => match bytes >> 20 {
             free if free >= FREE_MIB => PreflightLine::passed(subject, format!("{free} MiB are free")),
             free => PreflightLine::failed(
                 subject,

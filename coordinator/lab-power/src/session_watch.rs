@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use regatta_fsutil::free_space::free_bytes;
 use regatta_power::{
     ntp::MAX_OFFSET,
     session::{Program, SessionError},
@@ -270,8 +271,7 @@ impl OwnDisk {
             return None;
         }
         self.looked = Instant::now();
-        let disk = rustix::fs::statvfs(&self.directory).ok()?;
-        let free = (disk.f_bavail * disk.f_frsize) >> 20;
+        let free = free_bytes(&self.directory).ok()? >> 20;
         let was_low = std::mem::replace(&mut self.is_low, free < LOW_MIB);
         (self.is_low && !was_low).then(|| format!("the workspace's disk has only {free} MiB left"))
     }

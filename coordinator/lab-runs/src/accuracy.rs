@@ -23,11 +23,15 @@ pub fn judge(
         figure,
         target,
         missing,
+        different,
+        is_padded,
     } = measure(benchmark, label_type, log, scratch)?;
     if missing > 0 {
         tracing::warn!(missing, log = %log.display(), "samples have no response");
     }
-    if figure.duplicates() > 0 {
+    if different > 0 {
+        tracing::warn!(different, log = %log.display(), "samples have several responses that differ");
+    } else if figure.duplicates() > 0 && !is_padded {
         tracing::warn!(duplicates = figure.duplicates(), log = %log.display(), "samples have several responses");
     }
     if let Some(what) = figure.not_finite() {

@@ -58,7 +58,21 @@ struct Published {
 #[serde(deny_unknown_fields)]
 struct Board {
     name: String,
+    /// Parts of the name in the device tree.
+    #[serde(default)]
     models: Vec<String>,
+    /// Part numbers of modules.
+    #[serde(default)]
+    modules: Vec<String>,
+}
+
+/// What a device reports about its board.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BoardIdentity<'a> {
+    /// The name in the device tree, which the carrier determines.
+    pub(super) model: &'a str,
+    /// The part number of the module.
+    pub(super) module: Option<&'a str>,
 }
 
 /// Clocks of one benchmark, scenario, board and round, in Hz.
@@ -151,20 +165,20 @@ fn own(mut controls: BTreeMap<String, String>) -> Result<RequestedState, StateEr
     Ok(state)
 }
 
-/// Returns the state for one run, or `None` to leave the device's state unchanged. `model` is the device's own model name.
+/// Returns the state for one run, or `None` to leave the device's state unchanged.
 ///
 /// # Errors
 /// Returns [`StateError`] when no clocks are published for the run, or nothing is set.
 pub(super) fn resolve(
     requested: &RequestedState,
-    model: &str,
+    device: BoardIdentity<'_>,
     benchmark: &str,
     scenario: Scenario,
 ) -> Result<Option<StateSpec>, StateError> {
     let mut state = match requested.preset {
         Some(StatePreset::AsIs) => return Ok(None),
         Some(StatePreset::MaxP) => max_p(),
-        Some(StatePreset::MaxQ) => max_q(requested.board.as_deref(), model, benchmark, scenario)?,
+        Some(StatePreset::MaxQ) => max_q(requested.board.as_deref(), device, benchmark, scenario)?,
         None => StateSpec {
             name: "own".to_owned(),
             source: "the plan".to_owned(),
@@ -205,14 +219,20 @@ fn max_p() -> StateSpec {
 /// Returns the newest published clocks. A benchmark's variants (for example `bert-99`) use the clocks of the benchmark.
 fn max_q(
     board: Option<&str>,
-    model: &str,
+    device: BoardIdentity<'_>,
     benchmark: &str,
     scenario: Scenario,
 ) -> Result<StateSpec, StateError> {
     let published: Published = toml::from_str(known::MAXQ)?;
     let is_meant = |known: &&Board| match board {
         Some(board) => known.name == board,
-        None => known.models.iter().any(|part| model.contains(part)),
+        None => {
+            known.models.iter().any(|part| device.model.contains(part))
+                || known
+                    .modules
+                    .iter()
+                    .any(|module| device.module == Some(module.as_str()))
+        }
     };
     let named = published
         .board
@@ -234,7 +254,7 @@ fn max_q(
     let row = found.ok_or_else(|| StateError::NotPublished {
         benchmark: benchmark.to_owned(),
         scenario,
-        board: match board.unwrap_or(model) {
+        board: match board.unwrap_or(device.model) {
             "" => "a device that does not report its board".to_owned(),
             name => format!("`{name}`"),
         },
@@ -250,7 +270,7 @@ fn max_q(
     Ok(StateSpec {
         name: "MaxQ".to_owned(),
         source: format!(
-            "{}, round {}: {} {scenario} on {}",
+            "{}_{}, closed/NVIDIA/configs/{}/{scenario}: {}",
             published.source, row.round, row.benchmark, row.board
         ),
         controls: clocks.into_iter().flatten().collect(),
@@ -261,7 +281,10 @@ fn max_q(
 mod tests {
     use super::*;
 
-    const ORIN: &str = "NVIDIA Jetson AGX Orin Developer Kit";
+    const AGX_ORIN: BoardIdentity<'_> = BoardIdentity {
+        model: "NVIDIA Jetson AGX Orin Developer Kit",
+        module: Some("p3701-0005"),
+    };
 
     fn resolve(toml: &str, benchmark: &str, scenario: Scenario) -> anyhow::Result<Option<StateSpec>> {
         #[derive(Deserialize)]
@@ -270,7 +293,57 @@ mod tests {
             state: Option<RequestedState>,
         }
         let file: File = toml::from_str(&format!("state = {toml}"))?;
-        Ok(super::resolve(&file.state.unwrap(), ORIN, benchmark, scenario)?)
+        Ok(super::resolve(
+            &file.state.unwrap(),
+            AGX_ORIN,
+            benchmark,
+            scenario,
+        )?)
+    }
+
+    /// Returns the state MaxQ of a device and its source, or `None` if none is published.
+    fn max_q_of(model: &str, module: &str, benchmark: &str, scenario: Scenario) -> Option<(String, String)> {
+        let device = BoardIdentity {
+            model,
+            module: Some(module),
+        };
+        let state = super::resolve(&StatePreset::MaxQ.into(), device, benchmark, scenario);
+        let state = state.ok()?.unwrap();
+        Some((state.words(), state.source))
+    }
+
+    #[test]
+    fn maxq_of_the_orin_nx_is_found_by_its_module_on_any_carrier() {
+        for carrier in [
+            "ConnectTech NGX007 Orin NX",
+            "NVIDIA Jetson Orin NX Engineering Reference Developer Kit",
+        ] {
+            assert_eq!(
+                max_q_of(carrier, "p3767-0000", "resnet50", Scenario::Offline),
+                Some((
+                    "cores=4 cpu=cap:652800000 dla=cap:1164200000 gpu=cap:510000000 memory=cap:2133000000"
+                        .to_owned(),
+                    "mlcommons/inference_results_v3.1, closed/NVIDIA/configs/resnet50/Offline: orin-nx"
+                        .to_owned()
+                ))
+            );
+        }
+        let of_nx = |benchmark, scenario| max_q_of("", "p3767-0000", benchmark, scenario);
+        let retinanet = of_nx("retinanet", Scenario::MultiStream).unwrap();
+        assert!(retinanet.1.contains("results_v4.0"), "{}", retinanet.1);
+        assert_eq!(
+            of_nx("resnet50", Scenario::SingleStream),
+            None,
+            "its file was not found"
+        );
+        for (model, module) in [
+            ("NVIDIA Jetson Orin NX 8GB", "p3767-0001"),
+            ("NVIDIA Jetson Orin Nano Developer Kit", "p3767-0005"),
+            ("NVIDIA Jetson AGX Thor Developer Kit", "p3834-0008"),
+        ] {
+            let found = max_q_of(model, module, "resnet50", Scenario::Offline);
+            assert_eq!(found, None, "NVIDIA published none for {model}");
+        }
     }
 
     #[test]
@@ -278,12 +351,11 @@ mod tests {
         let state = resolve("'MaxQ'", "resnet50", Scenario::Offline).unwrap().unwrap();
         assert_eq!(
             state.words(),
-            "cores=4 cpu=cap:576000000 dla=cap:883200000 gpu=cap:624750000 memory=cap:2133000000"
+            "cores=4 cpu=cap:576000000 dla=cap:780200000 gpu=cap:612000000 memory=cap:2133000000"
         );
-        assert!(
-            state.source.ends_with("round v3.0: resnet50 Offline on agx-orin"),
-            "{}",
-            state.source
+        assert_eq!(
+            state.source,
+            "mlcommons/inference_results_v3.1, closed/NVIDIA/configs/resnet50/Offline: agx-orin"
         );
         let state = resolve(
             "{ preset = 'MaxQ', board = 'xavier-nx', fan = '80' }",

@@ -21,7 +21,7 @@ use regatta_types::{
     documents::{Delivery, EngineKind, RunSpec, RunTask, end_reason},
 };
 
-use super::judging_mark::JudgingMark;
+use super::judging_mark::JudgingMarks;
 
 /// The number of answers that are judged.
 const ANSWERS: usize = 500;
@@ -75,7 +75,7 @@ impl EarlyAccuracy {
         &mut self,
         workspace: &Workspace,
         store: &Store,
-        mark: &JudgingMark,
+        marks: &JudgingMarks,
     ) -> anyhow::Result<bool> {
         let config = workspace.config();
         // Chunks are not signed: elsewhere, others can publish answers in the name of the device.
@@ -98,7 +98,7 @@ impl EarlyAccuracy {
                 self.judged.insert(run.run);
                 continue;
             };
-            has_ended |= self.judge(run, &spec, workspace, store, mark)?;
+            has_ended |= self.judge(run, &spec, workspace, store, marks)?;
         }
         Ok(has_ended)
     }
@@ -109,14 +109,20 @@ impl EarlyAccuracy {
         spec: &RunSpec,
         workspace: &Workspace,
         store: &Store,
-        mark: &JudgingMark,
+        marks: &JudgingMarks,
     ) -> anyhow::Result<bool> {
         let path = workspace.run(run.run).partial_file(&run.accuracy_log);
-        let Some(answers) = first_answers(&path, run.committed).context("the first answers")? else {
-            return Ok(false);
+        let answers = match first_answers(&path, run.committed) {
+            Ok(Some(answers)) => answers,
+            Ok(None) => return Ok(false),
+            Err(error) => {
+                self.judged.insert(run.run);
+                return Ok(not_judged(run.run, &path, &error.into()));
+            }
         };
         self.judged.insert(run.run);
-        let Some(value) = mark.judge(run.run, || value_of(&answers, spec, &workspace.scratch())) else {
+        let Some(value) = marks.judge(run.run, || value_of(&answers, spec, &workspace.scratch())) else {
+            tracing::warn!(run = %run.run, "its first answers are not judged: that has ended the coordinator twice");
             return Ok(false);
         };
         let target = spec.benchmark.accuracy.target();
@@ -133,12 +139,15 @@ impl EarlyAccuracy {
                 tracing::info!(run = %run.run, value, target, "the accuracy of the first {ANSWERS} answers");
                 Ok(false)
             }
-            Err(error) => {
-                tracing::debug!(run = %run.run, "its first answers are not judged: {error:#}");
-                Ok(false)
-            }
+            Err(error) => Ok(not_judged(run.run, &path, &error)),
         }
     }
+}
+
+/// Warns that the first answers of a run are not judged. Returns `false`, because the run goes on.
+fn not_judged(run: RunId, log: &Path, error: &anyhow::Error) -> bool {
+    tracing::warn!(%run, log = %log.display(), "its first answers are not judged: {error:#}");
+    false
 }
 
 /// Returns the accuracy of answers.

@@ -20,7 +20,7 @@ use super::{
     early_accuracy::EarlyAccuracy,
     evidence::{self, Proven},
     judging_lane::JudgingLane,
-    judging_mark::{JudgingMark, JudgingMarks},
+    judging_mark::JudgingMarks,
     logged::{Logged, NotJudged, open_log, outcome},
     missing::Missing,
     record_writer::{PendingRecord, write_records},
@@ -46,13 +46,18 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// Returns an error when the store cannot be opened or a thread cannot start.
-pub fn start(workspace: &Workspace, notifier: &ChangeNotifier) -> anyhow::Result<[JoinHandle<()>; 2]> {
-    let marks = JudgingMarks::new(&workspace.judging());
-    let start = |lane: JudgingLane, mark: JudgingMark| {
+pub fn start(
+    workspace: &Workspace,
+    marks: &JudgingMarks,
+    notifier: &ChangeNotifier,
+) -> anyhow::Result<[JoinHandle<()>; 2]> {
+    let store = Store::open(&workspace.database())?;
+    marks.retain(|run| !matches!(store.runs().get(run), Ok(None)));
+    let start = |lane: JudgingLane| {
         let finisher = Finisher {
             lane,
             workspace: workspace.clone(),
-            mark,
+            marks: marks.clone(),
             store: Store::open(&workspace.database())?,
             retries: RetrySchedule::default(),
             contradictions: BTreeMap::new(),
@@ -64,10 +69,7 @@ pub fn start(workspace: &Workspace, notifier: &ChangeNotifier) -> anyhow::Result
             .spawn(move || finisher.run(&notifier))
             .context("cannot start a finisher's thread")
     };
-    Ok([
-        start(JudgingLane::Small, marks.small)?,
-        start(JudgingLane::Large, marks.large)?,
-    ])
+    Ok([start(JudgingLane::Small)?, start(JudgingLane::Large)?])
 }
 
 /// Returns whether a run was given up for this reason because its judging ended the process.
@@ -103,7 +105,7 @@ struct Finisher {
     lane: JudgingLane,
     workspace: Workspace,
     store: Store,
-    mark: JudgingMark,
+    marks: JudgingMarks,
     /// The retries of runs that could not be recorded.
     retries: RetrySchedule<RunId>,
     /// How often each run's files were requested again because they differ from its evidence.
@@ -131,7 +133,10 @@ impl Finisher {
     }
 
     fn look_at_early_accuracy(&mut self, notifier: &ChangeNotifier) {
-        match self.early_accuracy.look(&self.workspace, &self.store, &self.mark) {
+        match self
+            .early_accuracy
+            .look(&self.workspace, &self.store, &self.marks)
+        {
             Ok(true) => notifier.notify(),
             Ok(false) => {}
             Err(error) => tracing::error!("early accuracy: {error:#}"),
@@ -194,13 +199,13 @@ impl Finisher {
         if let Some(reason) = run.abandoned.as_deref().filter(|why| is_set_aside(why)) {
             return self.record_without_judging(run, reason).map(Some);
         }
-        let mark = self.mark.clone();
-        if let Some(judged) = mark.judge(run.id, || self.judge(run)) {
+        let marks = self.marks.clone();
+        if let Some(judged) = marks.judge(run.id, || self.judge(run)) {
             return judged;
         }
         tracing::error!(run = %run.id, "{}: its files are kept", end_reason::JUDGING_ENDED);
         self.store.runs().give_up(run.id, end_reason::JUDGING_ENDED)?;
-        mark.end();
+        marks.end(run.id);
         Ok(None)
     }
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use regatta_types::{
     benchmark::{Benchmark, Prep},
     documents::{EngineKind, RunSpec},
-    engine_settings::EnginePrecision,
     samples::{Form, FormError, SampleSet},
 };
+
+use super::int8_scales::needs_scales;
 
 /// A form that a run cannot use.
 #[derive(Debug, thiserror::Error)]
@@ -85,8 +86,8 @@ fn requested_benchmark(spec: &RunSpec) -> Result<Option<Benchmark>, FormError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleNeed {
     pub form: Form,
-    /// Whether its engines are int8 engines, which need a calibration or scales in the network.
-    pub is_int8: bool,
+    /// Whether its engines are int8 engines for which the settings name no scales. They need a calibration, or scales in the network.
+    pub needs_scales: bool,
 }
 
 /// Returns the form of the samples with which the engine needs no conversions. Waveforms always have the benchmark's form, because the settings name
@@ -99,8 +100,7 @@ pub(crate) fn sample_need(spec: &RunSpec) -> Result<SampleNeed, FormError> {
         form: requested
             .filter(|requested| !(is_speech && own.converts_to(*requested)))
             .unwrap_or(own),
-        is_int8: spec.engine.kind == EngineKind::Tensorrt
-            && spec.engine.settings.precision == Some(EnginePrecision::Int8),
+        needs_scales: needs_scales(spec),
     })
 }
 

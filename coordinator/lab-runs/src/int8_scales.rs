@@ -9,6 +9,10 @@ use regatta_types::{
     engine_settings::{EngineBuild, EnginePrecision, InnerPath},
 };
 
+/// The ways to run without prepared calibration samples.
+pub const SCALES_HINT: &str =
+    "`--set calibration=PATH` names an asset with scales or samples, `--set precision=fp16` needs none";
+
 /// A run that needs int8 engines and would not have scales for them.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -22,7 +26,7 @@ pub struct NoScales {
 
 impl NoScales {
     pub fn hint(&self) -> String {
-        let own = "`--set calibration=PATH` names an asset with scales or samples, `--set precision=fp16` needs none";
+        let own = SCALES_HINT;
         match (&self.dir, &self.benchmark) {
             (Some(dir), benchmark) => format!(
                 "`regatta prep {benchmark} --data DIR --calibration LIST` prepares the samples of a list that `regatta data show {benchmark}` \
@@ -43,15 +47,7 @@ pub(crate) fn select_calibration(
     is_asset: &dyn Fn(&str) -> bool,
     scratch: &Path,
 ) -> Result<(), NoScales> {
-    let settings = &spec.engine.settings;
-    let needs_scales = spec.engine.kind == EngineKind::Tensorrt
-        && settings.precision == Some(EnginePrecision::Int8)
-        && settings.calibration.is_none();
-    // Existing engines already contain their scales.
-    let is_built = settings.engine_build == Some(EngineBuild::Never)
-        || settings.gpu_engine.is_some()
-        || spec.task == RunTask::EngineInspection;
-    if !needs_scales || is_built {
+    if !needs_scales(spec) {
         return Ok(());
     }
     let mut networks = spec.benchmark.model.networks().into_iter();
@@ -69,8 +65,21 @@ pub(crate) fn select_calibration(
     Ok(())
 }
 
+/// Returns whether the engines of a run are int8 engines for which its settings name no scales.
+pub(crate) fn needs_scales(spec: &RunSpec) -> bool {
+    let settings = &spec.engine.settings;
+    let needs_scales = spec.engine.kind == EngineKind::Tensorrt
+        && settings.precision == Some(EnginePrecision::Int8)
+        && settings.calibration.is_none();
+    // Existing engines already contain their scales.
+    let is_built = settings.engine_build == Some(EngineBuild::Never)
+        || settings.gpu_engine.is_some()
+        || spec.task == RunTask::EngineInspection;
+    needs_scales && !is_built
+}
+
 /// Returns whether a network is known not to contain Q/DQ layers.
-fn has_no_scales(network: &Path) -> bool {
+pub fn has_no_scales(network: &Path) -> bool {
     Model::read(network).is_ok_and(|model| model.is_quantised() == Some(false))
 }
 

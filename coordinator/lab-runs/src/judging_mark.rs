@@ -2,9 +2,10 @@
 //! start would end in the same way. The notes do not depend on the parsers, and cover a crash in any of them.
 
 use std::{
-    fs,
+    collections::BTreeMap,
+    fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use regatta_fsutil::regular_file;
@@ -12,46 +13,27 @@ use regatta_types::RunId;
 
 /// How often the judging of a run may end the process.
 const MAX_ENDS: u32 = 2;
-/// The maximum size of the note in bytes.
+/// The maximum size of a note in bytes.
 const MAX_NOTE: u64 = 256;
 
-/// The notes of the judging threads.
+/// The notes about runs that are being judged: a file per run, whose name is the run's id. Every thread that judges shares them.
 #[derive(Debug, Clone)]
 pub struct JudgingMarks {
-    /// The note of the thread for small runs.
-    pub(super) small: JudgingMark,
-    /// The note of the thread for large runs.
-    pub(super) large: JudgingMark,
+    directory: PathBuf,
+    /// A thread locks it exclusively to judge a run that may have ended the process.
+    turns: Arc<RwLock<()>>,
+    /// The runs that are being judged, and how often each of them has ended the process before.
+    current: Arc<Mutex<BTreeMap<RunId, u32>>>,
 }
 
 impl JudgingMarks {
-    /// Creates the marks at `path` and beside it. Writes nothing yet.
-    pub fn new(path: &Path) -> Self {
-        let turns = Arc::default();
+    /// Creates the marks in a directory, which is created with the first note.
+    pub fn new(directory: &Path) -> Self {
         Self {
-            small: JudgingMark::new(path.to_owned(), Arc::clone(&turns)),
-            large: JudgingMark::new(path.with_extension("large"), turns),
+            directory: directory.to_owned(),
+            turns: Arc::default(),
+            current: Arc::default(),
         }
-    }
-
-    /// Removes the notes, because all judging has ended or the process ends for another reason.
-    pub fn end(&self) {
-        self.small.end();
-        self.large.end();
-    }
-}
-
-/// The note of a judging thread, which judges one run at a time.
-#[derive(Debug, Clone)]
-pub(super) struct JudgingMark {
-    path: PathBuf,
-    /// Shared by the threads. A thread locks it exclusively to judge a run that may have ended the process.
-    turns: Arc<RwLock<()>>,
-}
-
-impl JudgingMark {
-    const fn new(path: PathBuf, turns: Arc<RwLock<()>>) -> Self {
-        Self { path, turns }
     }
 
     /// Calls `work` to judge a run, with a note about it on disk. Returns `None` without calling it if judging the run has ended the process too
@@ -74,7 +56,7 @@ impl JudgingMark {
             return None;
         }
         let result = work();
-        self.end();
+        self.end(run);
         Some(result)
     }
 
@@ -84,33 +66,65 @@ impl JudgingMark {
         if ends >= MAX_ENDS {
             return false;
         }
-        // It is not flushed: only the end of the process counts, not a power cut.
-        if let Err(error) = fs::write(&self.path, format!("{run} {}\n", ends + 1)) {
+        self.current().insert(run, ends);
+        if let Err(error) = self.write(run, ends + 1) {
             tracing::warn!(%run, "cannot note that it is being judged: {error}");
         }
         true
     }
 
-    /// Notes that judging has ended, or that the process ends for another reason.
-    pub(super) fn end(&self) {
+    /// Notes that judging a run has ended, or that the run is not judged any more.
+    pub(super) fn end(&self, run: RunId) {
+        self.current().remove(&run);
         // A missing note is what is wanted.
-        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(self.path(run));
+    }
+
+    /// Restores the notes about the runs that are being judged, because the process ends for another reason.
+    pub fn end_all(&self) {
+        let current = std::mem::take(&mut *self.current());
+        for (run, ends) in current {
+            let restored = match ends {
+                0 => fs::remove_file(self.path(run)),
+                _ => self.write(run, ends),
+            };
+            if let Err(error) = restored {
+                tracing::warn!(%run, "cannot note that its judging does not end the process: {error}");
+            }
+        }
+    }
+
+    /// Removes the notes about runs for which `is_judged` returns `false`, for example removed ones.
+    pub(super) fn retain(&self, is_judged: impl Fn(RunId) -> bool) {
+        // A missing directory has no notes.
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        for run in names.filter_map(|name| name.parse().ok()) {
+            if !is_judged(run) {
+                self.end(run);
+            }
+        }
+    }
+
+    fn write(&self, run: RunId, ends: u32) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
+        // It is not flushed: only the end of the process counts, not a power cut.
+        fs::write(self.path(run), format!("{ends}\n"))
     }
 
     /// Returns the number of times that judging the run has begun without ending.
     fn ends_of(&self, run: RunId) -> u32 {
-        match self.read() {
-            Some((noted, begun)) if noted == run => begun,
-            _ => 0,
-        }
+        let bytes = regular_file::read(&self.path(run), MAX_NOTE).ok();
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        text.and_then(|text| text.trim_end().parse().ok()).unwrap_or(0)
     }
 
-    /// Returns the noted run, and how often its judging has begun.
-    fn read(&self) -> Option<(RunId, u32)> {
-        let bytes = regular_file::read(&self.path, MAX_NOTE).ok()?;
-        let text = String::from_utf8(bytes).ok()?;
-        let (run, begun) = text.trim_end().split_once(' ')?;
-        Some((run.parse().ok()?, begun.parse().ok()?))
+    fn path(&self, run: RunId) -> PathBuf {
+        self.directory.join(run.to_string())
+    }
+
+    fn current(&self) -> MutexGuard<'_, BTreeMap<RunId, u32>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,17 +137,49 @@ mod tests {
     #[test]
     fn only_the_run_whose_judging_ended_the_process_twice_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let mark = JudgingMarks::new(&directory.path().join("judging")).small;
+        let new = || JudgingMarks::new(&directory.path().join("judging"));
         let (run, other) = (RunId::now(), RunId::now());
-        assert!(mark.begin(run));
-        assert!(mark.begin(run), "once may be chance");
-        assert!(!mark.begin(run));
-        assert_eq!(mark.judge(run, || ()), None);
-        assert!(mark.begin(other), "it has never ended the process");
-        mark.end();
-        assert!(mark.begin(other));
-        fs::write(&mark.path, "no note").unwrap();
-        assert!(mark.begin(other));
+        assert!(new().begin(run));
+        assert!(new().begin(run), "once may be chance");
+        let marks = new();
+        assert!(!marks.begin(run));
+        assert_eq!(marks.judge(run, || ()), None);
+        assert!(marks.begin(other), "it has never ended the process");
+        marks.end(other);
+        fs::write(marks.path(other), "no note").unwrap();
+        assert!(marks.begin(other));
+    }
+
+    #[test]
+    fn another_run_that_is_judged_first_does_not_hide_the_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let new = || JudgingMarks::new(&directory.path().join("judging"));
+        let (older, run) = (RunId::now(), RunId::now());
+        for _ in 0..2 {
+            let marks = new();
+            assert_eq!(marks.judge(older, || ()), Some(()));
+            assert!(marks.begin(run));
+        }
+        let marks = new();
+        assert_eq!(marks.judge(older, || ()), Some(()));
+        assert_eq!(marks.judge(run, || ()), None);
+    }
+
+    #[test]
+    fn an_orderly_end_of_the_process_is_not_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let new = || JudgingMarks::new(&directory.path().join("judging"));
+        let (sound, once, twice) = (RunId::now(), RunId::now(), RunId::now());
+        assert!(new().begin(once));
+        assert!(new().begin(twice) && new().begin(twice));
+        let marks = new();
+        assert!(marks.begin(sound) && marks.begin(once));
+        marks.end_all();
+        let ends = [sound, once, twice].map(|run| new().ends_of(run));
+        assert_eq!(ends, [0, 1, 2]);
+        assert!(!marks.path(sound).exists());
+        new().retain(|run| run == twice);
+        assert!(!marks.path(once).exists() && marks.path(twice).exists());
     }
 
     #[test]
@@ -143,12 +189,12 @@ mod tests {
         let [innocent, cause] = [RunId::now(), RunId::now()];
         // The process ended while both runs were judged.
         let before = JudgingMarks::new(&path);
-        assert!(before.small.begin(innocent) && before.large.begin(cause));
+        assert!(before.begin(innocent) && before.begin(cause));
 
         let marks = JudgingMarks::new(&path);
         let (begun, has_begun) = mpsc::channel();
         let (end, ends) = mpsc::channel();
-        let large = marks.large.clone();
+        let large = marks.clone();
         let judging = thread::spawn(move || {
             large.judge(cause, || {
                 begun.send(()).unwrap();
@@ -156,26 +202,24 @@ mod tests {
             })
         });
         has_begun.recv().unwrap();
-        let small = marks.small.clone();
+        let small = marks.clone();
         let waiting = thread::spawn(move || small.judge(innocent, || ()));
         thread::sleep(Duration::from_millis(200));
         assert!(!waiting.is_finished(), "another run may end the process now");
-        assert_eq!(marks.small.ends_of(innocent), 1);
+        assert_eq!(marks.ends_of(innocent), 1);
         end.send(()).unwrap();
         assert_eq!(
             (judging.join().unwrap(), waiting.join().unwrap()),
             (Some(()), Some(()))
         );
-        assert_eq!((marks.small.read(), marks.large.read()), (None, None));
+        assert_eq!([innocent, cause].map(|run| marks.ends_of(run)), [0, 0]);
     }
 
     #[test]
     fn runs_without_a_note_are_judged_beside_each_other() {
         let directory = tempfile::tempdir().unwrap();
         let marks = JudgingMarks::new(&directory.path().join("judging"));
-        let beside = marks
-            .large
-            .judge(RunId::now(), || marks.small.judge(RunId::now(), || ()));
+        let beside = marks.judge(RunId::now(), || marks.judge(RunId::now(), || ()));
         assert_eq!(beside, Some(Some(())));
     }
 }

@@ -75,6 +75,7 @@ pub use export_manifest::MANIFEST;
 pub use finish::start as start_finish;
 pub use form::SampleNeed;
 pub use gate::{GateInput, GateSize, GateTemperature, complete_gate};
+pub use int8_scales::{SCALES_HINT, has_no_scales};
 pub use judging_mark::JudgingMarks;
 pub use latencies::{LatencyDistribution, read_latencies};
 pub use markers::{marker_reasons, markers, min_duration_ms};

@@ -45,6 +45,10 @@ pub fn marker_reasons(row: &RunRow) -> Vec<MarkerReason> {
         let reason = "FindPeakPerformance searches for the highest rate";
         reasons.push(found(RunMarker::NotAResult, reason.to_owned()));
     }
+    if spec.mode == Mode::SubmissionRun {
+        let reason = "SubmissionRun writes both modes into one log, and a submission has a log of each mode";
+        reasons.push(found(RunMarker::NotAResult, reason.to_owned()));
+    }
     if let Ok([required, used]) = settings(spec) {
         let departures = departures(spec, &required, &used).into_iter();
         reasons.extend(departures.map(|reason| found(RunMarker::NotAResult, reason)));

@@ -16,7 +16,7 @@ use regatta_types::{
 };
 
 use super::{
-    device_state::{self, StateError},
+    device_state::{self, BoardIdentity, StateError},
     early_accuracy::usual_delivery,
     expected_time::least_seconds,
     form::{self, NoForm, SampleNeed},
@@ -259,7 +259,7 @@ impl<'a> KnownRequest<'a> {
             round: self.round,
             scenario: request.scenario,
             mode: request.mode,
-            loadgen: request.loadgen.clone(),
+            loadgen: self.loadgen(facts),
             length: request.length,
             delivery: request
                 .delivery
@@ -292,6 +292,20 @@ impl<'a> KnownRequest<'a> {
                 error,
             })?;
         Ok(EngineSpec { kind, settings })
+    }
+
+    /// Returns the LoadGen of the request. Without a revision, it is the newest one on the device that the round accepts. If there is none, the device
+    /// uses its newest one.
+    fn loadgen(&self, facts: &DeviceFacts) -> LoadgenChoice {
+        match &self.request.loadgen {
+            LoadgenChoice::Official { revision: None } => LoadgenChoice::Official {
+                revision: self
+                    .round
+                    .newest_accepted_loadgen(&facts.loadgens)
+                    .map(str::to_owned),
+            },
+            named => named.clone(),
+        }
     }
 
     fn check_loadgen(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<(), ResolveError> {
@@ -335,11 +349,14 @@ impl<'a> KnownRequest<'a> {
         let Some(state) = &self.request.state else {
             return Ok(None);
         };
-        let (model, benchmark) = (&facts.model, &self.benchmark.name);
+        let device = BoardIdentity {
+            model: &facts.model,
+            module: facts.module.as_deref(),
+        };
         Ok(device_state::resolve(
             state,
-            model,
-            benchmark,
+            device,
+            &self.benchmark.name,
             self.request.scenario,
         )?)
     }

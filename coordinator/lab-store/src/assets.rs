@@ -3,7 +3,7 @@
 use regatta_types::assets::{Asset, AssetKind};
 use rusqlite::params;
 
-use super::{Result, Store, now, values};
+use super::{Result, Store, values};
 
 /// An added asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct AssetRow {
     /// The asset as specs name it.
     pub asset: Asset,
     pub files: u64,
-    /// The time when it was added.
+    /// The time before it was copied. A file with a later modification is not the one that was copied.
     pub added: String,
 }
 
@@ -21,11 +21,11 @@ pub struct Assets<'a> {
 }
 
 impl Assets<'_> {
-    /// Stores an asset, and replaces another one with the same path.
+    /// Stores an asset, and replaces another one with the same path. `added` is the time before it was copied.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn put(&self, asset: &Asset, files: u64) -> Result<()> {
+    pub fn put(&self, asset: &Asset, files: u64, added: &str) -> Result<()> {
         self.store.connection.execute(
             "INSERT OR REPLACE INTO assets (path, kind, sha256, bytes, files, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
@@ -34,7 +34,7 @@ impl Assets<'_> {
                 asset.sha256,
                 values::signed(asset.bytes),
                 values::signed(files),
-                now()
+                added
             ],
         )?;
         Ok(())

@@ -285,7 +285,7 @@ pub(super) fn add(
     store.all_or_nothing(|store| {
         added
             .iter()
-            .try_for_each(|added| store.assets().put(&added.asset, added.files))
+            .try_for_each(|added| store.assets().put(&added.asset, added.files, &added.added))
     })?;
     drop(asset_store);
     let rows = store.assets().all()?;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) use checksum::published_problem;
 use clap::Subcommand;
-pub(super) use fetch::{ARCHIVES, fetch_file};
+pub(super) use fetch::{ARCHIVES, PART, fetch_file};
 pub(super) use local_files::LocalFiles;
-pub(super) use place::{DownloadPlace, FileState, model_problem};
+pub(super) use place::{DownloadPlace, FileState, count_files, model_problem};
 use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_datasets::bundled;
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose};

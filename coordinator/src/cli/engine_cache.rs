@@ -4,22 +4,23 @@
 use std::time::Duration;
 
 use regatta_catalogue::catalogue::Catalogue;
-use regatta_types::{EngineKind, Scenario, documents::RunTask};
+use regatta_types::{EngineKind, RunId, Scenario, documents::RunTask};
 use serde_json::{Value, json};
 
 use super::{
     Context,
+    context::tell,
     examination::examine,
     resolve::resolve,
     run::{RunEnding, finish},
-    wait::WaitFlags,
+    wait::{Wait, WaitFlags},
 };
 use crate::{
     exit::{self, CommandResult, Failure},
     tables,
 };
 use regatta_lab_runs::{RateRetries, RunFiles, RunRequestInput};
-use regatta_lab_store::{DeviceRow, Store, SystemChoice};
+use regatta_lab_store::{DeviceRow, RunDraft, Store, SystemChoice, workspace::Workspace};
 use regatta_lab_views::lookup;
 
 /// The benchmark of a removal. Any built-in benchmark works, because it has no effect.
@@ -58,7 +59,7 @@ pub(super) struct RemoveArgs {
         conflicts_with = "all"
     )]
     engines: Vec<String>,
-    /// Remove all engines that the device lists
+    /// Remove all engines of the device
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -106,40 +107,103 @@ pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let device = lookup::device(&store, args.device.as_deref())?;
     args.waiting.expect_served(context, &workspace)?;
-    let keys = if args.all {
-        let (engines, _) = engines_of(&device, &store)?;
-        let key = |engine: &Value| engine["key"].as_str().map(str::to_owned);
-        engines.iter().filter_map(key).collect()
-    } else {
-        args.engines.clone()
+    let removal = Removal {
+        device: &device,
+        workspace: &workspace,
+        store: &store,
+        context,
     };
-    if keys.is_empty() {
+    let drafts = if args.all {
+        removal.request_all(args.waiting.no_wait)?
+    } else {
+        removal.request(&args.engines)?
+    };
+    if drafts.is_empty() {
         context.print(&json!({ "runs": [] }), || {
             format!("{} has no engines", device.name)
         })?;
         return Ok(exit::OK);
     }
-    // The removal needs neither a model nor a GPU. Every agent has this engine, and it accepts the setting.
-    let mut input = RunRequestInput {
-        benchmark: BENCHMARK.to_owned(),
-        scenario: vec![Scenario::Offline],
-        engine: Some(EngineKind::Sim),
-        system: Some(SystemChoice::None),
-        task: RunTask::EngineRemoval,
-        ..RunRequestInput::default()
-    };
-    input.set.gpu_engine = Some(keys.join(","));
-    let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
-    let files = RunFiles::read(&workspace, &store)?;
-    let mut drafts = resolve(&input, std::slice::from_ref(&device), &catalogue, &files, &store)?;
-    // Engines of a quarantined device can be removed, too.
-    drafts.iter_mut().for_each(|draft| draft.forced = true);
-    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
     let ending = RunEnding {
         waits: !args.waiting.no_wait,
         retries: RateRetries { max: 0 },
     };
     finish(ending, &drafts, context, &workspace, &store)
+}
+
+/// The removal of engines from a device.
+struct Removal<'a> {
+    device: &'a DeviceRow,
+    workspace: &'a Workspace,
+    store: &'a Store,
+    context: &'a Context,
+}
+
+impl Removal<'_> {
+    /// Requests the removal of all engines. A device lists a part of them, so the next part is requested when the former is removed. Returns the
+    /// requested runs, of which the last may not have ended.
+    fn request_all(&self, no_wait: bool) -> Result<Vec<RunDraft>, Failure> {
+        let mut requested = Vec::new();
+        let mut former = Vec::new();
+        loop {
+            let (engines, further) = engines_of(self.device, self.store)?;
+            let key = |engine: &Value| engine["key"].as_str().map(str::to_owned);
+            let keys: Vec<String> = engines.iter().filter_map(key).collect();
+            // The report of the runs says why engines are still there.
+            if keys.is_empty() || keys == former {
+                return Ok(requested);
+            }
+            let drafts = self.request(&keys)?;
+            let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
+            requested.extend(drafts);
+            if further == 0 {
+                return Ok(requested);
+            }
+            if no_wait {
+                tell(&format!(
+                    "{} has {further} more engines than it lists: repeat the command when these are removed",
+                    self.device.name
+                ));
+                return Ok(requested);
+            }
+            let wait = Wait {
+                context: self.context,
+                workspace: self.workspace,
+                store: self.store,
+                shows_progress: true,
+                longest: None,
+            };
+            wait.for_runs(&ids)?;
+            former = keys;
+        }
+    }
+
+    /// Requests the removal of the engines with these keys.
+    fn request(&self, keys: &[String]) -> Result<Vec<RunDraft>, Failure> {
+        let Self {
+            device,
+            workspace,
+            store,
+            ..
+        } = self;
+        // The removal needs neither a model nor a GPU. Every agent has this engine, and it accepts the setting.
+        let mut input = RunRequestInput {
+            benchmark: BENCHMARK.to_owned(),
+            scenario: vec![Scenario::Offline],
+            engine: Some(EngineKind::Sim),
+            system: Some(SystemChoice::None),
+            task: RunTask::EngineRemoval,
+            ..RunRequestInput::default()
+        };
+        input.set.gpu_engine = Some(keys.join(","));
+        let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
+        let files = RunFiles::read(workspace, store)?;
+        let mut drafts = resolve(&input, std::slice::from_ref(device), &catalogue, &files, store)?;
+        // Engines of a quarantined device can be removed, too.
+        drafts.iter_mut().for_each(|draft| draft.forced = true);
+        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.runs().request(draft)))?;
+        Ok(drafts)
+    }
 }
 
 /// Returns the engines that a device lists, and the number of engines that it left out of the list.

@@ -112,7 +112,8 @@ impl Daemon {
             campaigns::start_scheduler(workspace, notifier.clone())?,
             fleet::follow(store, Arc::clone(admission), notifier.clone())?,
         ];
-        threads.extend(runs::start_finish(workspace, &notifier)?);
+        let judging = runs::JudgingMarks::new(&workspace.judging());
+        threads.extend(runs::start_finish(workspace, &judging, &notifier)?);
         Ok(Self {
             workspace: workspace.clone(),
             address,
@@ -122,7 +123,7 @@ impl Daemon {
             page,
             link,
             notifier,
-            judging: runs::JudgingMarks::new(&workspace.judging()),
+            judging,
             threads,
             _lock: lock,
         })
@@ -183,7 +184,7 @@ impl Daemon {
         }
         self.notifier.close();
         // A stop that takes too long is killed, which is not the fault of the run that is being judged.
-        self.judging.end();
+        self.judging.end_all();
         let threads = self.threads;
         tokio::task::spawn_blocking(move || {
             threads.into_iter().try_for_each(|thread| {

@@ -9,6 +9,7 @@ mod english;
 mod label;
 mod measure;
 mod measure_error;
+mod repeated_responses;
 mod speech;
 mod squad;
 mod summaries;

@@ -11,6 +11,7 @@ use crate::{
     english::EnglishNormalizer,
     label::LabelType,
     measure_error::MeasureError,
+    repeated_responses::{count_different, is_padding},
     speech::{SpeechScore, SymbolType, TextRules, speech},
     squad::{SquadScore, squad},
     summaries::{SentenceModel, SummaryJudge, SummaryScore, TokenTexts, TokenType, read_expected},
@@ -33,6 +34,10 @@ pub struct MeasuredAccuracy {
     pub target: f64,
     /// The number of samples without a response, of all samples that the benchmark's file promises.
     pub missing: usize,
+    /// The number of responses that differ from the first response to the same sample.
+    pub different: usize,
+    /// Whether the further responses to samples are equal to the first ones, and as many as LoadGen's MultiStream adds to fill its queries.
+    pub is_padded: bool,
 }
 
 impl MeasuredAccuracy {
@@ -270,9 +275,21 @@ pub fn measure(
         .dataset
         .total_samples
         .saturating_sub(figure.samples(benchmark));
+    let missing = figure.missing().len() + unlabelled;
+    let repeated = figure.duplicates();
+    let different = match repeated {
+        0 => 0,
+        _ => count_different(open(log, MAX_RESPONSE)?).map_err(|source| MeasureError::Log {
+            path: log.to_owned(),
+            source: source.into(),
+        })?,
+    };
+    let answered = benchmark.dataset.total_samples.saturating_sub(missing);
     Ok(MeasuredAccuracy {
         target: benchmark.accuracy.target(),
-        missing: figure.missing().len() + unlabelled,
+        missing,
+        different,
+        is_padded: different == 0 && is_padding(&benchmark.dataset, answered, repeated),
         figure,
     })
 }

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::atomic_file::sync_file_system;
+
 use crate::error::ArchiveError;
 
 /// The temporary name of the file that is being written, in the directory into which an archive is unpacked.
@@ -67,6 +69,11 @@ impl FileWriter {
             });
         }
         fs::rename(&self.unfinished, &path).map_err(ArchiveError::write(&path))
+    }
+
+    /// Flushes all written files to disk together.
+    pub(crate) fn sync(&self) -> Result<(), ArchiveError> {
+        sync_file_system(&self.directory).map_err(ArchiveError::write(&self.directory))
     }
 }
 

@@ -35,7 +35,7 @@ pub struct UnpackReport {
 }
 
 impl Unpacking<'_> {
-    /// Unpacks the selected files, and calls `progress` after each of them.
+    /// Unpacks the selected files, and calls `progress` after each of them. All of them are on disk at the end.
     ///
     /// # Errors
     /// Returns an [`ArchiveError`]. The files that were unpacked before it are kept, and each of them is complete.
@@ -61,6 +61,9 @@ impl Unpacking<'_> {
             progress(&report);
             Ok(())
         })?;
+        if report.unchanged < report.files {
+            writer.sync()?;
+        }
         Ok(report)
     }
 

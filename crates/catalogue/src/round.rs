@@ -19,7 +19,7 @@ pub use checker::{Checker, CheckerKind, OfficialCheck, Trait};
 pub use conf::{RoundConf, render_conf_lines};
 pub use endpoints::{Endpoints, EndpointsField, PrescribedRun, ScoreCategory};
 pub use power::{DurationRule, OWN_PROGRAM_PREFIX, PowerRules, SIMULATION_MARK};
-use regatta_types::{Scenario, benchmark::Benchmark};
+use regatta_types::{Scenario, benchmark::Benchmark, documents::is_same_commit};
 use serde::{Deserialize, Serialize};
 pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};
 pub use submitted::SubmittedScenario;
@@ -35,6 +35,8 @@ pub struct Round {
     pub schema: u16,
     /// The round's name, for example `v6.1`.
     pub name: String,
+    /// The commits of the official repository whose LoadGen a submission may use, newest first.
+    pub accepted_loadgens: Vec<String>,
     /// The official conf of that round: `model.scenario.key` to value. Values are texts because seeds exceed 63 bits.
     pub mlperf_conf: BTreeMap<String, String>,
     /// Requirements for a submission of the round.
@@ -57,6 +59,23 @@ impl Round {
     /// The parser's own message, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// Returns whether a submission may use the LoadGen of a commit.
+    #[must_use]
+    pub fn accepts_loadgen(&self, revision: &str) -> bool {
+        let mut accepted = self.accepted_loadgens.iter();
+        accepted.any(|accepted| is_same_commit(accepted, revision))
+    }
+
+    /// Returns the newest of the installed revisions of LoadGen that a submission may use.
+    #[must_use]
+    pub fn newest_accepted_loadgen<'a>(&self, installed: &'a [String]) -> Option<&'a str> {
+        self.accepted_loadgens.iter().find_map(|accepted| {
+            let mut installed = installed.iter();
+            let found = installed.find(|revision| is_same_commit(accepted, revision));
+            found.map(String::as_str)
+        })
     }
 
     /// Returns the seeds of the round: query sample library, sample index and schedule.

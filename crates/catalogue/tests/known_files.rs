@@ -1,25 +1,52 @@
 //! Tests of the built-in configuration files: each is readable, consistent and in the binary.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use regatta_catalogue::known;
+use regatta_catalogue::{known, round::Round, system::System};
 use regatta_types::{
     Scenario,
     benchmark::{Benchmark, Prep},
 };
 
-fn names_in(directory: &str) -> BTreeSet<String> {
+fn files_in(directory: &str) -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../configs")
         .join(directory);
-    let files = fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn names_in(directory: &str) -> BTreeSet<String> {
+    let files = files_in(directory).into_iter();
     files
-        .filter_map(|path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect()
+}
+
+/// The binaries carry the files without comments, but lines of official files that begin with `#` are not comments.
+#[test]
+fn carried_files_have_the_values_of_the_files() {
+    let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
+    for path in files_in("rounds") {
+        let round = Round::from_toml(&read(&path)).unwrap();
+        assert!(known::rounds().unwrap().contains(&round), "{}", path.display());
+    }
+    for path in files_in("benchmarks") {
+        let benchmark = Benchmark::from_toml(&read(&path)).unwrap();
+        assert!(
+            known::benchmarks().unwrap().contains(&benchmark),
+            "{}",
+            path.display()
+        );
+    }
+    for path in files_in("systems") {
+        let system = System::from_toml(&read(&path)).unwrap();
+        assert!(known::systems().unwrap().contains(&system), "{}", path.display());
+    }
 }
 
 #[test]

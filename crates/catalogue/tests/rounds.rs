@@ -71,6 +71,68 @@ fn every_round_has_what_a_check_needs() {
 }
 
 #[test]
+fn accepted_loadgens_are_distinct_commits_in_the_form_that_loadgen_logs() {
+    let mut seen = BTreeMap::new();
+    for round in known::rounds().unwrap() {
+        for revision in &round.accepted_loadgens {
+            let is_hexadecimal = revision.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(
+                revision.len() == 10 && is_hexadecimal,
+                "{} {revision}",
+                round.name
+            );
+            // The seeds are part of LoadGen since v5.0, so that no commit is of two rounds.
+            let other = seen.insert(revision.clone(), round.name.clone());
+            assert_eq!(other, None, "{} {revision}", round.name);
+        }
+        assert!(!round.accepted_loadgens.is_empty(), "{}", round.name);
+    }
+}
+
+/// The revisions in `loadgen_version` of published results.
+#[test]
+fn rounds_accept_the_loadgens_of_published_results_and_no_others() {
+    for (name, published) in [
+        ("v2.0", ["701847516c", "c7ba22c1b2"].as_slice()),
+        ("v2.1", &["165e536364", "67eb6a0d0e", "8d83d61b5b"]),
+        ("v5.1", &["24767db549", "50de99161e", "6ad8e26f92", "b9ed3c7fec"]),
+        ("v6.0", &["9142ef0e74"]),
+    ] {
+        for revision in published {
+            for round in known::rounds().unwrap() {
+                assert_eq!(
+                    round.accepts_loadgen(revision),
+                    round.name == name,
+                    "{} {revision}",
+                    round.name
+                );
+            }
+        }
+    }
+    let newest = round("v6.1");
+    for other in ["NA", "6.0.17-NA", "", "b66003", "deadbeef00"] {
+        assert!(!newest.accepts_loadgen(other), "{other}");
+    }
+    assert!(newest.accepts_loadgen("b66003e1") && newest.accepts_loadgen("b66003e10e2db4b8c36a"));
+}
+
+#[test]
+fn the_newest_accepted_loadgen_of_a_device_is_of_the_round() {
+    let installed = ["6.0.17-NA", "6ad8e26f92", "2b5f63eb56", "b66003e1", "24767db549"].map(str::to_owned);
+    for (name, expected) in [
+        ("v6.1", Some("b66003e1")),
+        ("v5.1", Some("6ad8e26f92")),
+        ("v6.0", None),
+    ] {
+        assert_eq!(
+            round(name).newest_accepted_loadgen(&installed),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn targets_are_the_official_doubles() {
     let resnet = &round("v6.0").submission.benchmarks["resnet"];
     assert_eq!(resnet.accuracy[0].value(), 75.69539999999999);

@@ -16,7 +16,7 @@ use crate::{
     control_error::ControlError,
     device_control::DeviceControl,
     nvpmodel::{self, OfferedMode},
-    state_request::{ClockRate, PowerMode},
+    state_request::{ClockRate, ClockSetting, PowerMode},
 };
 
 /// The service that controls the fan in JetPack 5 and later.
@@ -198,25 +198,35 @@ impl BoardControls {
             })
     }
 
-    /// Returns the value of a clock's control for a rate, in the control's unit.
+    /// Returns the value of a clock's control for a setting, in the control's unit. A fixed rate must be one that the clock supports. An upper bound is
+    /// the highest supported rate that is not above it, because published bounds are often between the rates of other JetPacks and modules.
     ///
     /// # Errors
-    /// An error when the board does not have the clock, or the clock does not support the rate.
-    pub fn clock_value(&self, control: DeviceControl, rate: ClockRate) -> Result<String, ControlError> {
+    /// An error when the board does not have the clock, the clock does not support the rate, or all its rates are above the bound.
+    pub fn clock_value(&self, control: DeviceControl, setting: ClockSetting) -> Result<String, ControlError> {
         let (unit, rates, highest) = self.rates(control).ok_or(ControlError::NoRates(control))?;
-        let value = match rate {
+        let requested = match setting.rate() {
             ClockRate::Highest => highest,
             ClockRate::Hz(hz) => hz / unit,
         };
-        if value == 0 || value > highest || !(rates.is_empty() || rates.contains(&value)) {
-            let nearest = rates.iter().min_by_key(|known| known.abs_diff(value));
-            return Err(ControlError::UnsupportedRate {
+        let supported = |rate: u64| rates.is_empty() || rates.contains(&rate);
+        let value = match setting {
+            ClockSetting::Cap(_) if rates.is_empty() => Some(requested.min(highest)),
+            ClockSetting::Cap(_) => rates.iter().copied().filter(|rate| *rate <= requested).max(),
+            ClockSetting::Lock(_) => Some(requested).filter(|rate| *rate <= highest && supported(*rate)),
+        };
+        match value.filter(|value| *value > 0) {
+            Some(value) => Ok(value.to_string()),
+            None => Err(ControlError::UnsupportedRate {
                 control,
-                value,
-                nearest: nearest.copied().unwrap_or(highest),
-            });
+                value: requested,
+                nearest: rates
+                    .iter()
+                    .min_by_key(|known| known.abs_diff(requested))
+                    .copied()
+                    .unwrap_or(highest),
+            }),
         }
-        Ok(value.to_string())
     }
 
     /// Returns a clock's unit in Hz, its supported rates (empty when it takes any) and its highest rate.

@@ -203,16 +203,16 @@ fn set_all(
         )?;
     }
     match request.memory {
-        Some(ClockSetting::Lock(rate)) => {
+        Some(clock @ ClockSetting::Lock(_)) => {
             set(DeviceControl::MemoryLock, "1".to_owned())?;
             set(
                 DeviceControl::MemoryRate,
-                board.clock_value(DeviceControl::MemoryRate, rate)?,
+                board.clock_value(DeviceControl::MemoryRate, clock)?,
             )?;
         }
-        Some(ClockSetting::Cap(rate)) => set(
+        Some(clock @ ClockSetting::Cap(_)) => set(
             DeviceControl::MemoryMax,
-            board.clock_value(DeviceControl::MemoryMax, rate)?,
+            board.clock_value(DeviceControl::MemoryMax, clock)?,
         )?,
         None => {}
     }
@@ -220,7 +220,7 @@ fn set_all(
         for core in require_any(board.dla_cores(), "DLA clock")? {
             set(
                 DeviceControl::DlaMax(core),
-                board.clock_value(DeviceControl::DlaMax(core), clock.rate())?,
+                board.clock_value(DeviceControl::DlaMax(core), clock)?,
             )?;
         }
     }
@@ -247,7 +247,7 @@ fn set_bounds(
     (min, max): (DeviceControl, DeviceControl),
     clock: ClockSetting,
 ) -> Result<(), ControlError> {
-    let value = board.clock_value(max, clock.rate())?;
+    let value = board.clock_value(max, clock)?;
     let lower = match clock {
         ClockSetting::Lock(_) => Some(value.clone()),
         // A lower bound above the cap comes down to it.

@@ -158,6 +158,26 @@ fn a_control_that_changes_back_refuses_the_state_and_restores_the_rest() {
     assert_eq!(bytes_of(root.path()), before);
 }
 
+/// Published bounds are often between the rates of the board at hand, or above all of them.
+#[test]
+fn a_bound_between_two_rates_is_the_lower_one() {
+    let root = settable_orin();
+    let socket = listen(root.path());
+    let mut helper = HelperConnection::connect(&socket.path()).unwrap();
+    let requested = "cpu=cap:577000000 gpu=cap:930749999 memory=cap:9000000000 dla=cap:9000000000";
+    let lines = helper.apply(&request(requested)).unwrap();
+    assert!(lines.iter().all(|line| line.holds()), "{lines:?}");
+    let at = |path: &str| get(root.path(), path);
+    assert_eq!(
+        at("sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"),
+        "576000"
+    );
+    assert_eq!(at("sys/class/devfreq/17000000.gpu/max_freq"), "624750000");
+    assert_eq!(at("sys/kernel/nvpmodel_clk_cap/emc"), "3199000000");
+    assert_eq!(at("sys/kernel/nvpmodel_clk_cap/dla0_core"), "1600000000");
+    helper.restore().unwrap();
+}
+
 #[test]
 fn controls_and_rates_that_the_board_lacks_are_refused() {
     let root = settable_orin();
@@ -169,7 +189,11 @@ fn controls_and_rates_that_the_board_lacks_are_refused() {
             "fan=9 cpu=lock:577000000",
             "has no clock of 577000; the nearest is 576000",
         ),
-        ("gpu=cap:99000000000", "has no clock of 99000000000"),
+        ("gpu=lock:99000000000", "has no clock of 99000000000"),
+        (
+            "gpu=cap:305999999",
+            "has no clock of 305999999; the nearest is 306000000",
+        ),
         ("memory=lock:4000000000", "has no clock of 4000000000"),
         ("cores=13", "1 to 12 cores"),
         ("cores=0", "1 to 12 cores"),

@@ -2,9 +2,13 @@
 //! write.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File, OpenOptions, Permissions},
     io::{self, BufWriter, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
 };
 
@@ -137,6 +141,30 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
+/// Flushes everything on the file system of a directory. Flushing tens of thousands of files one by one takes minutes.
+///
+/// # Errors
+/// The system's error.
+pub fn sync_file_system(directory: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(directory)?)?)
+}
+
+/// Gives a complete file its name. The name never has other content, also after a power cut.
+///
+/// # Errors
+/// The system's error. The file then has its former name, unless the directory cannot be flushed.
+pub fn rename_flushed(from: &Path, to: &Path) -> io::Result<()> {
+    File::open(from)?.sync_all()?;
+    fs::rename(from, to)?;
+    sync_directory(to.parent().unwrap_or_else(|| Path::new(".")))
+}
+
+/// Returns whether a name is that of a temporary file, which is never part of a set of files: it begins with a dot.
+#[must_use]
+pub fn is_temporary(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b".")
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
@@ -192,6 +220,21 @@ mod tests {
         AtomicFile::new(&path).write(b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(directory.path()), ["state"]);
+    }
+
+    #[test]
+    fn renamed_files_replace_others_and_temporary_names_begin_with_a_dot() {
+        let directory = tempfile::tempdir().unwrap();
+        let [part, path] = [".data.part", "data"].map(|name| directory.path().join(name));
+        fs::write(&part, "new").unwrap();
+        fs::write(&path, "old").unwrap();
+        rename_flushed(&part, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(directory.path()), ["data"]);
+        assert!(rename_flushed(&part, &path).is_err());
+        sync_file_system(directory.path()).unwrap();
+        let is_temporary = |path: &Path| is_temporary(path.file_name().unwrap());
+        assert!(is_temporary(&part) && !is_temporary(&path));
     }
 
     #[test]

@@ -8,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
+use regatta_fsutil::{
+    atomic_file::{sync_directory, sync_file_system},
+    hash::{hex, sha256_hex, sha256_of_file},
+};
 use regatta_types::{
     benchmark::Benchmark,
     documents::Document as _,
@@ -156,7 +159,7 @@ pub(crate) fn begin(dir: &Path) -> Result<(), PrepError> {
     let path = dir.join(SampleSet::UNFINISHED);
     fs::write(&path, "").map_err(|source| PrepError::Write { path, source })?;
     remove(&dir.join(SampleSet::FILE))?;
-    flush_with(dir, |dir| dir.sync_all())
+    flushed(dir, sync_directory(dir))
 }
 
 /// Writes the document of the complete samples in `dir`, with one hash for each input of the model. All samples are flushed
@@ -192,15 +195,13 @@ pub(crate) fn write_document(
         atomic::write(&path, &text)
     })
     .map_err(|source| PrepError::Write { path, source })?;
-    // Flushes the file system once, because flushing tens of thousands of files one by one takes minutes.
-    flush_with(dir, |dir| Ok(rustix::fs::syncfs(dir)?))?;
+    flushed(dir, sync_file_system(dir))?;
     remove(&dir.join(SampleSet::UNFINISHED))?;
-    flush_with(dir, |dir| dir.sync_all())
+    flushed(dir, sync_directory(dir))
 }
 
-/// Flushes `dir` to disk with `sync`.
-fn flush_with(dir: &Path, sync: impl FnOnce(&File) -> io::Result<()>) -> Result<(), PrepError> {
-    let synced = File::open(dir).and_then(|dir| sync(&dir));
+/// Names the directory in the error of flushing it.
+fn flushed(dir: &Path, synced: io::Result<()>) -> Result<(), PrepError> {
     synced.map_err(|source| PrepError::Write {
         path: dir.to_owned(),
         source,

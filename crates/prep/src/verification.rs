@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::{hash::sha256_of_file, regular_file};
+use regatta_fsutil::{atomic_file::is_temporary, hash::sha256_of_file, regular_file};
 use regatta_types::{assets::is_inner_path, documents::Document as _, samples::SampleSet};
 
 use crate::{error::PrepError, in_order::in_order, samples::manifest_path};
@@ -100,7 +100,8 @@ fn files_of_complete_set(dir: &Path) -> Result<usize, PrepError> {
         0 => {
             let entries = std::fs::read_dir(dir).map_err(unreadable)?.filter_map(Result::ok);
             entries
-                .filter(|entry| entry.file_name() != SampleSet::FILE)
+                .map(|entry| entry.file_name())
+                .filter(|name| name != SampleSet::FILE && !is_temporary(name))
                 .count()
         }
         1 => set.samples,

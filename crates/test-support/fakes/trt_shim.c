@@ -25,7 +25,7 @@
  * its first output has a number for each token: its pixel and the sum of all pixels.
  *
  * With FAKE_TRT_COMPUTES the plan holds the ONNX file, and its engines compute that network (onnx_operations.h). Its outputs are in the
- * reverse order of the file's, because TensorRT promises no order. */
+ * reverse order of the file's, because TensorRT promises no order. The one input of an image may be of another type and layout, as above. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 2 * ONNX_ENDS, VOXEL_CLASSES = 3, LENGTHS = 4 };
 #define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d lengths %d %d %d %d"
 /* Then the ONNX file. */
-#define NETWORK_PLAN "a fake's plan of a network: batch %d to %d profiles %d dla %d\n%n"
+#define NETWORK_PLAN "a fake's plan of a network: batch %d to %d profiles %d dla %d input %d format %d\n%n"
 #define TIMINGS "timings of TensorRT %d after %d build(s)"
 
 static char error_words[512];
@@ -159,30 +159,12 @@ static int is_named(const char* name, int number, int inputs) {
     return name ? !strcmp(name, inputs == 3 ? three_inputs[number] : one_input[number]) : inputs == 1;
 }
 
-/* A plan that holds the ONNX file. */
-static int32_t build_network(const regatta_trt_settings* settings) {
-    FILE* file = fopen(settings->onnx, "rb");
-    if (!file) return fail(REGATTA_TRT_MODEL, "Could not open file");
-    fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    char* plan = malloc(size + 256);
-    int fixed = settings->dla_core >= 0 || getenv("FAKE_TRT_FIXED"), head = 0;
-    sprintf(plan, NETWORK_PLAN, fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, &head);
-    size = fread(plan + head, 1, size, file);
-    fclose(file);
-    onnx_network* network = onnx_network_read(plan + head, size);
-    if (network) settings->take_plan(settings->user, plan, (size_t)head + size);
-    free(plan);
-    if (!network) return fail(REGATTA_TRT_MODEL, "Failed to parse ONNX model from file");
-    return onnx_network_free(network), REGATTA_TRT_OK;
-}
 /* Reads a plan that holds an ONNX file. */
 static int read_network(regatta_trt_engine* engine, const void* plan, size_t size) {
     char text[256] = "";
     int head = 0;
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, NETWORK_PLAN, &engine->min, &engine->max, &engine->profiles, &engine->dla, &head) != 4 || !head) return 0;
+    if (sscanf(text, NETWORK_PLAN, &engine->min, &engine->max, &engine->profiles, &engine->dla, &engine->input, &engine->format, &head) != 6 || !head) return 0;
     /* The white space of the format takes every byte like it; the file begins behind the line. */
     head = (int)(strchr(text, '\n') - text) + 1;
     engine->network = onnx_network_read((const char*)plan + head, size - (size_t)head);
@@ -192,6 +174,8 @@ static int read_network(regatta_trt_engine* engine, const void* plan, size_t siz
     return 1;
 }
 
+/* The elements of one sample. */
+static int sample_count(const onnx_value* input) { return (int)onnx_product(input->dims, 1, input->rank); }
 /* Whether the settings fix all dynamic dimensions, to possible values. Writes the lengths of sequences where there are several. */
 static int32_t check_shapes(const regatta_trt_settings* settings, int lengths[LENGTHS]) {
     static const int64_t image[] = {1, 8, 8}, tokens[] = {PIXELS};
@@ -211,17 +195,20 @@ static int32_t check_shapes(const regatta_trt_settings* settings, int lengths[LE
     return getenv("FAKE_TRT_FREE") && fixed < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]; hint: set its dimensions with --input-shape") : REGATTA_TRT_OK;
 }
 
-/* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. */
-static int32_t calibrate(const regatta_trt_settings* settings) {
-    int inputs = input_count();
-    const char* const* names = inputs == 3 ? three_inputs : one_input;
+/* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. A computed network has one
+ * input. */
+static int32_t calibrate(const regatta_trt_settings* settings, const onnx_network* network) {
+    int inputs = network ? 1 : input_count(), pixels = network ? sample_count(&network->inputs[0]) : PIXELS;
+    char own[64] = "";
+    if (network) onnx_word(network->inputs[0].name, own, sizeof own);
+    const char* const* names = network ? (const char*[]){own} : inputs == 3 ? three_inputs : one_input;
     double sum = 0;
-    int batches = 0, count = settings->calibration_batch * PIXELS;
+    int batches = 0, count = settings->calibration_batch * pixels;
     void* buffers[3] = {NULL};
     if (!driver()) return fail(REGATTA_TRT_BUILD, "CUDA initialization failure with error: 35");
     if (settings->calibration_input_count != inputs) return fail(REGATTA_TRT_MODEL, "a calibration sample is for other inputs");
     for (int i = 0; i < inputs; ++i)
-        if (settings->calibration_inputs[i].sample_bytes != PIXELS * 4 || settings->calibration_inputs[i].type != (inputs == 3 ? INT32 : FP32))
+        if (settings->calibration_inputs[i].sample_bytes != (uint64_t)pixels * 4 || settings->calibration_inputs[i].type != (inputs == 3 ? INT32 : FP32))
             return fail(REGATTA_TRT_MODEL, "a calibration sample is not of the input's size");
     if (settings->input_type >= 0 && settings->input_type != settings->calibration_inputs[0].type)
         return fail(REGATTA_TRT_MODEL, "the input is of another type than its calibration samples");
@@ -239,6 +226,35 @@ static int32_t calibrate(const regatta_trt_settings* settings) {
     return REGATTA_TRT_OK;
 }
 
+/* Whether a network's input can be of the requested type and layout: only that of a network with one input of fp32. */
+static int32_t check_input(const regatta_trt_settings* settings, const onnx_network* network) {
+    int type = settings->input_type < 0 ? FP32 : settings->input_type, format = settings->input_format < 0 ? LINEAR : settings->input_format;
+    int is_own = settings->input_type < 0 && format == LINEAR;
+    int is_possible = network->input_count == 1 && network->inputs[0].type == ONNX_FLOAT && network->inputs[0].rank == 4 && type <= INT8 && network->inputs[0].dims[1] <= 4 &&
+                      (format == LINEAR || (type != FP32 && (format == CHW4 || format == DLA_HWC4)));
+    return is_own || is_possible ? REGATTA_TRT_OK : fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
+}
+/* A plan that holds the ONNX file. */
+static int32_t build_network(const regatta_trt_settings* settings) {
+    FILE* file = fopen(settings->onnx, "rb");
+    if (!file) return fail(REGATTA_TRT_MODEL, "Could not open file");
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    char* plan = malloc(size + 256);
+    int fixed = settings->dla_core >= 0 || getenv("FAKE_TRT_FIXED"), head = 0;
+    sprintf(plan, NETWORK_PLAN, fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core,
+            settings->input_type, settings->input_format, &head);
+    size = fread(plan + head, 1, size, file);
+    fclose(file);
+    onnx_network* network = onnx_network_read(plan + head, size);
+    int32_t status = network ? check_input(settings, network) : fail(REGATTA_TRT_MODEL, "Failed to parse ONNX model from file");
+    if (!status && settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) status = calibrate(settings, network);
+    if (!status) settings->take_plan(settings->user, plan, (size_t)head + size);
+    free(plan);
+    onnx_network_free(network);
+    return status;
+}
 /* What headers do not have, as the shim that was compiled against them says it. */
 static int32_t check_headers(const regatta_trt_settings* settings) {
     char words[256];
@@ -322,7 +338,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
         return fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
     if (settings->dla_core >= 0) place_on_dla(library, settings, settings->precision == REGATTA_TRT_AS_IN_NETWORK && own == FP32);
     if (settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) {
-        status = calibrate(settings);
+        status = calibrate(settings, NULL);
         if (status) return status;
     }
     if (is_cancelled(settings)) return fail(REGATTA_TRT_CANCELLED, "");
@@ -370,6 +386,8 @@ int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t numb
     if (engine->network) {
         const onnx_value* end = end_of(engine->network, number);
         *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), end->type == ONNX_INT64 ? INT64 : end->type == ONNX_INT32 ? INT32 : end->type == ONNX_FLOAT16 ? FP16 : FP32, end->rank, {batch}, LINEAR};
+        if (is_input(engine, number) && engine->input >= 0) tensor->type = engine->input;
+        if (is_input(engine, number) && engine->format >= 0) tensor->format = engine->format;
         for (int axis = 1; axis < end->rank; ++axis) tensor->dims[axis] = end->dims[axis];
         return REGATTA_TRT_OK;
     }
@@ -498,18 +516,43 @@ static void compute_volume(const regatta_trt_context* context) {
         }
     }
 }
+/* The samples of a network's only input as it computes them: linear, of fp32. NULL when they are that already. */
+static float* converted(const regatta_trt_engine* engine, const onnx_value* input, const void* samples, int64_t rows) {
+    int is_linear = engine->format <= LINEAR, type = engine->input < 0 ? FP32 : engine->input;
+    int64_t channels = is_linear ? 1 : input->dims[1], pixels = sample_count(input) / channels, step = is_linear ? 1 : 4;
+    if (is_linear && type == FP32) return NULL;
+    float* values = malloc((size_t)(rows * channels * pixels) * sizeof *values);
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t channel = 0; channel < channels; ++channel) {
+            float* to = values + (row * channels + channel) * pixels;
+            int64_t from = row * pixels * step + channel;
+            if (type == INT8) for (int64_t i = 0; i < pixels; ++i) to[i] = ((const signed char*)samples)[from + i * step];
+            else for (int64_t i = 0; i < pixels; ++i) to[i] = half(((const uint16_t*)samples)[from + i * step]);
+        }
+    return values;
+}
+/* The bytes of some rows of an input or output in memory. */
+static size_t bytes_of(const regatta_trt_engine* engine, int number, int64_t rows) {
+    const onnx_value* end = end_of(engine->network, number);
+    int64_t count = onnx_product(end->dims, 1, end->rank);
+    if (!is_input(engine, number) || (engine->input < 0 && engine->format < 0)) return (size_t)(rows * count) * onnx_size(end->type);
+    return (size_t)(engine->format > LINEAR ? rows * count / end->dims[1] * 4 : rows * count) * (size_t)size_of(engine->input);
+}
 static void compute_network(const regatta_trt_context* context) {
     const onnx_network* network = context->engine->network;
     void* places[TENSORS];
     int count = tensors(context->engine);
     for (int number = 0; number < count; ++number) {
         const onnx_value* end = end_of(network, number);
-        size_t bytes = (size_t)(context->batches[0] * onnx_product(end->dims, 1, end->rank)) * onnx_size(end->type);
+        size_t bytes = bytes_of(context->engine, number, context->batches[0]);
         /* Outputs are in the file's order here. */
         void** place = &places[number < network->input_count ? number : network->input_count + (int)(end - network->outputs)];
         if (!(*place = resolve(context->addresses[number], bytes))) return;
     }
+    float* values = converted(context->engine, &network->inputs[0], places[0], context->batches[0]);
+    if (values) places[0] = values;
     if (!onnx_compute(network, context->batches[0], places, places + network->input_count)) abort();
+    free(values);
 }
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;

@@ -342,7 +342,7 @@ impl StagingFixture {
             "attempts": [{
                 "name": "run", "requested_loadgen": { "official": { "revision": null } },
                 "loadgen": {
-                    "implementation": "mlcommons-loadgen", "version": "6.0.17", "revision": "b66003e1",
+                    "implementation": "mlcommons-loadgen", "version": "6.0.17", "revision": &self.round.accepted_loadgens[0][..8],
                     "rng_abi": "libstdc++-11", "mlperf_conf_sha256": hash(MLPERF_CONF),
                 },
                 "engine": "TensorRT 10.3 on the GPU", "valid": true, "invalid_reasons": [],

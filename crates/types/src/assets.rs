@@ -16,6 +16,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+/// The default limit on the assets that a device keeps, in MiB (`assets_max_mib` in agent.toml).
+pub const DEFAULT_MAX_MIB: u64 = 16 * 1024;
 /// Longest path of an asset or in a manifest, in bytes.
 pub const MAX_PATH: usize = 1024;
 

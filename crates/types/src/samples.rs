@@ -126,8 +126,8 @@ impl Benchmark {
         beside.to_string_lossy().into_owned()
     }
 
-    /// Returns the directories of the published calibration lists' samples, in the form that the network expects. There are none for a model of
-    /// several networks: their scales are stored in one file per network.
+    /// Returns the directories of the published calibration lists' samples, in the form that the network expects, also after
+    /// [`in_form`](Self::in_form). There are none for a model of several networks: their scales are stored in one file per network.
     #[must_use]
     pub fn calibration_dirs(&self) -> Vec<String> {
         if self.model.networks().len() > 1 {
@@ -138,9 +138,13 @@ impl Benchmark {
             .iter()
             .filter(|download| download.purpose == DownloadPurpose::Calibration);
         let stems = lists.filter_map(|list| Path::new(&list.path).file_stem()?.to_str());
-        stems
-            .map(|list| self.calibration_dir(list, self.form()))
-            .collect()
+        // Forms of other numbers are made from this one.
+        let dtype = match self.model.input_dtype {
+            whole @ (Dtype::Int32 | Dtype::Int64) => whole,
+            _ => Dtype::Float32,
+        };
+        let form = Form::new(dtype, Layout::Linear);
+        stems.map(|list| self.calibration_dir(list, form)).collect()
     }
 
     /// Returns the form of the samples in [`Dataset::dir`](crate::benchmark::Dataset::dir).
@@ -355,6 +359,16 @@ mod tests {
         );
         let half = Form::new(Dtype::Float16, Layout::Linear);
         assert!(benchmark.form().converts_to(half) && !half.converts_to(form));
+    }
+
+    #[test]
+    fn calibration_samples_have_the_networks_form_whatever_that_of_the_samples() {
+        let text = include_str!("../../../configs/benchmarks/resnet50.toml");
+        let benchmark = Benchmark::from_toml(text).unwrap();
+        let list = "preprocessed_data/imagenet/ResNet50/cal_image_list_option_1_fp32_linear";
+        assert_eq!(benchmark.calibration_dirs(), [list]);
+        let changed = benchmark.in_form(Form::new(Dtype::Int8, Layout::Chw4)).unwrap();
+        assert_eq!(changed.calibration_dirs(), [list]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use regatta_tests::{Broker, DEVICE, Lab, eventually, succeed_output};
+use regatta_tests::{Broker, DEVICE, Lab, eventually, json_schema::command_findings, succeed_output};
 use serde_json::Value;
 
 use crate::tensorrt_lab::{ACCURACY, BATCH, TensorrtLab, give_own_scratch};
@@ -273,6 +273,7 @@ fn engines_of_a_device_are_listed_and_removed() {
     tensorrt.build(&["--batch", "4"]);
     let keys = || -> Vec<String> {
         let listed = tensorrt.json(&["engine", "list", "--device", DEVICE]);
+        assert_eq!(command_findings(&listed, "engines"), [] as [&str; 0]);
         let engines = listed["engines"].as_array().expect("engines").iter();
         engines
             .filter_map(|engine| Some(engine["key"].as_str()?.to_owned()))
@@ -303,7 +304,15 @@ fn engines_of_a_device_are_listed_and_removed() {
     ];
     let again = tensorrt.lab.regatta().args(words).output().expect("regatta runs");
     assert!(!again.status.success());
-    let _ = tensorrt.json(&["engine", "remove", "--device", DEVICE, "--all"]);
+    // A device lists 64 engines at most, also those that cannot be read.
+    for number in 0..140 {
+        let directory = tensorrt.fakes.engines().join(format!("{number:016x}"));
+        fs::create_dir(&directory).expect("a directory of the cache");
+        fs::write(directory.join("engine.json"), "{}").expect("a file");
+    }
+    assert_eq!(keys().len(), 64);
+    let removed = tensorrt.json(&["engine", "remove", "--device", DEVICE, "--all"]);
+    assert_eq!(removed["runs"].as_array().expect("runs").len(), 3, "{removed:#}");
     assert!(keys().is_empty());
 }
 

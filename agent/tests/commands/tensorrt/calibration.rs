@@ -169,6 +169,21 @@ fn int8_without_scales_is_refused_before_the_build() {
     assert_eq!(half.code, 0, "{half:?}");
 }
 
+/// `regatta prep` names the only input of most networks, and still writes a file for each sample.
+#[test]
+fn a_network_of_one_named_input_is_calibrated_over_its_files() {
+    let place = Place::new();
+    let set = serde_json::json!({
+        "schema": 1, "benchmark": "pixels", "samples": fixture::TOTAL,
+        "tensors": [{ "name": "image", "dtype": "float32", "format": "linear", "shape": [1, 8, 8], "sha256": "" }],
+    });
+    fs::write(place.fixture.path("samples/samples.json"), set.to_string()).unwrap();
+    let words = "engine build --onnx model.onnx --precision int8 --calibration-samples samples --batch 4";
+    let built = place.agent(&words.split(' ').collect::<Vec<_>>(), &[]);
+    assert_eq!(built.code, 0, "{built:?}");
+    assert!(built.stderr.contains("calibrating over 40 samples"), "{built:?}");
+}
+
 /// With samples of several inputs, as `regatta prep` writes them, each input gets its own, whatever its type.
 #[test]
 fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {

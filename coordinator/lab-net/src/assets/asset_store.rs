@@ -18,53 +18,19 @@ use regatta_fsutil::{
     hash::{hex, sha256_hex, sha256_of_file},
     regular_file,
 };
-use regatta_types::{
-    assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256},
-    samples::{NotWhole, SampleSet},
-};
+use regatta_types::assets::{Asset, AssetKind, ManifestLine, is_sha256};
 use sha2::{Digest as _, Sha256};
 
-use regatta_lab_store::workspace::Workspace;
+use super::{
+    error::{AssetStoreError, at},
+    source_tree::{SourceTree, entries},
+};
+use regatta_lab_store::{now, workspace::Workspace};
 
 /// The prefix of files that are being added.
 const UNFINISHED: &str = ".new-";
 /// The name of the lock file.
 const LOCK: &str = ".lock";
-
-/// An error of the asset store.
-#[derive(Debug, thiserror::Error)]
-pub enum AssetStoreError {
-    /// A file or directory cannot be used.
-    #[error("cannot use {}", .path.display())]
-    Io {
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
-    /// A manifest cannot hold the name.
-    #[error("{} has a name that cannot be kept: too long, not UTF-8, or with control characters in it", .0.display())]
-    Name(PathBuf),
-    /// The preparation of the samples is not finished.
-    #[error(transparent)]
-    NotWhole(#[from] NotWhole),
-    /// The source is neither a file nor a directory.
-    #[error("{} is neither a file nor a directory", .0.display())]
-    Kind(PathBuf),
-    /// A tree's manifest is damaged, so the files that the tree needs are unknown.
-    #[error(
-        "{} is damaged, and the files of its tree are unknown: add the tree again with `regatta asset add`, or \
-         remove it with `regatta asset remove`",
-        .path.display()
-    )]
-    Manifest {
-        /// The manifest.
-        path: PathBuf,
-        /// The first line that cannot be parsed.
-        #[source]
-        source: NotALine,
-    },
-}
 
 /// An asset that was added.
 #[derive(Debug)]
@@ -72,6 +38,8 @@ pub struct Added {
     /// The asset as specs name it.
     pub asset: Asset,
     pub files: u64,
+    /// The time before the copy, RFC 3339 UTC. A file with a later modification is not the one that was copied.
+    pub added: String,
 }
 
 /// The result of a sweep.
@@ -142,35 +110,51 @@ impl AssetStore {
 }
 
 impl LockedAssetStore {
-    /// Adds a copy of a file, or of a directory with everything below it. Symbolic links are followed.
+    /// Adds a copy of a file, or of a directory with everything below it, as [`SourceTree::read`] finds it.
     ///
     /// # Errors
-    /// Returns [`AssetStoreError`].
+    /// Returns [`AssetStoreError`], also if a file of the source changes during the copy.
     pub fn put(&self, source: &Path, path: &str) -> Result<Added, AssetStoreError> {
-        let kind = fs::metadata(source).map_err(at(source))?;
-        if kind.is_file() {
-            let (bytes, sha256) = self.put_file(source)?;
-            let asset = Asset {
-                path: path.to_owned(),
-                kind: AssetKind::File,
-                bytes,
-                sha256,
+        let added = now();
+        let before = SourceTree::read(source)?;
+        let asset = match before.kind {
+            AssetKind::File => {
+                let (bytes, sha256) = self.put_file(source)?;
+                Asset {
+                    path: path.to_owned(),
+                    kind: AssetKind::File,
+                    bytes,
+                    sha256,
+                }
+            }
+            AssetKind::Tree => self.put_tree(source, path, &before)?,
+        };
+        let after = SourceTree::read(source)?;
+        if let Some(name) = before.first_change(&after) {
+            // The name of a single file is empty.
+            let path = if name.is_empty() {
+                source.to_owned()
+            } else {
+                source.join(name)
             };
-            return Ok(Added { asset, files: 1 });
+            return Err(AssetStoreError::Changed(path));
         }
-        if !kind.is_dir() {
-            return Err(AssetStoreError::Kind(source.to_owned()));
-        }
-        let mut files = Vec::new();
-        files_below(source, "", &mut files)?;
-        files.sort();
+        Ok(Added {
+            asset,
+            files: before.files(),
+            added,
+        })
+    }
+
+    /// Copies the files of a directory, and stores their manifest.
+    fn put_tree(&self, source: &Path, path: &str, tree: &SourceTree) -> Result<Asset, AssetStoreError> {
         let (mut manifest, mut bytes) = (String::new(), 0);
-        for name in &files {
-            let (length, sha256) = self.put_file(&source.join(name))?;
+        for file in &tree.files {
+            let (length, sha256) = self.put_file(&source.join(&file.name))?;
             let line = ManifestLine {
                 sha256,
                 bytes: length,
-                path: name.clone(),
+                path: file.name.clone(),
             };
             manifest.push_str(&format!("{line}\n"));
             bytes += length;
@@ -182,14 +166,12 @@ impl LockedAssetStore {
                 .write(manifest.as_bytes())
                 .map_err(at(&place))?;
         }
-        let asset = Asset {
+        Ok(Asset {
             path: path.to_owned(),
             kind: AssetKind::Tree,
             bytes,
             sha256: name,
-        };
-        let files = files.len() as u64;
-        Ok(Added { asset, files })
+        })
     }
 
     /// Copies a file and hashes the copy. Returns its length and SHA-256.
@@ -290,44 +272,9 @@ impl LockedAssetStore {
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> AssetStoreError + use<> {
-    let path = path.to_owned();
-    move |source| AssetStoreError::Io { path, source }
-}
-
 fn make_parent(place: &Path) -> Result<(), AssetStoreError> {
     let directory = place.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(directory).map_err(at(directory))
-}
-
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, AssetStoreError> {
-    let listed = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.map_err(at(directory))?,
-    };
-    let paths: io::Result<_> = listed.map(|entry| Ok(entry?.path())).collect();
-    paths.map_err(at(directory))
-}
-
-/// Lists the paths of all files below a directory in the manifest's format. Refuses a directory with unfinished samples.
-fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), AssetStoreError> {
-    SampleSet::check_whole(directory)?;
-    for entry in entries(directory)? {
-        let name = entry.file_name().and_then(|name| name.to_str());
-        let path = name.map(|name| format!("{prefix}{name}"));
-        let path = path
-            .filter(|path| is_inner_path(path))
-            .ok_or_else(|| AssetStoreError::Name(entry.clone()))?;
-        let kind = fs::metadata(&entry).map_err(at(&entry))?;
-        if kind.is_dir() {
-            files_below(&entry, &format!("{path}/"), files)?;
-        } else if kind.is_file() {
-            files.push(path);
-        } else {
-            return Err(AssetStoreError::Kind(entry));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

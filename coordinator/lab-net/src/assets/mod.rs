@@ -5,15 +5,19 @@
 
 mod asset_store;
 mod body;
+mod error;
 mod server;
+mod source_tree;
 mod tree;
 
-pub use asset_store::{AssetStore, AssetStoreError, LockedAssetStore};
+pub use asset_store::{AssetStore, LockedAssetStore};
+pub use error::AssetStoreError;
 use regatta_types::{
     assets::{Asset, Assets},
     documents::RunSpec,
 };
 pub use server::{Server, ServerError};
+pub use source_tree::SourceTree;
 
 use regatta_lab_store::{self as store, AssetRow, Store, workspace::Config};
 

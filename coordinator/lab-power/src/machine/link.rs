@@ -9,11 +9,10 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use regatta_fsutil::free_space::free_bytes;
 use regatta_ssh::{
     Access, FetchLimits, LinkLost, Prompt, RemoteEnd, RemoteFiles, RemoteProgram, Session, SshError,
 };
-
-use rustix::fs::statvfs;
 
 use super::{error::MachineError, login_shell::LoginShell};
 
@@ -257,8 +256,7 @@ impl Link {
 
 /// Checks that a disk keeps its free space.
 fn expect_space(directory: &Path, min_free_bytes: u64) -> io::Result<()> {
-    let disk = statvfs(directory)?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let free = free_bytes(directory)?;
     if free >= min_free_bytes {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 //! regatta.db              the store (SQLite)
 //! regatta.lock            locked by the daemon that serves the workspace; contains its process id
 //! serve.log               output of the daemon in the background; serve.log.1 has the older output
-//! judging, judging.large  the runs that are being judged now
+//! judging/RUN             the runs that are being judged now
 //! upgrade.lock            held by a command that upgrades devices
 //! keys/                   the lab's keys (`keys`), for their owner only
 //! mosquitto/              configuration for a mosquitto, where `regatta init --broker mosquitto` wrote one
@@ -227,7 +227,7 @@ impl Workspace {
         RunDir(self.runs().join(run.to_string()))
     }
 
-    /// Returns the path of the notes about runs that are being judged. The note about a large run has the extension `large`.
+    /// Returns the directory of the notes about runs that are being judged, a file per run.
     pub fn judging(&self) -> PathBuf {
         self.root.join("judging")
     }

@@ -274,20 +274,21 @@ fn result(
     runs: &[&RunRow],
 ) -> ResultStatus {
     let of_scenario = || runs.iter().copied().filter(move |row| row.scenario == scenario);
-    let performance = PartStatus::of(of_scenario().filter(|row| measures_performance(row)));
+    let performance = PartStatus::of(of_scenario().filter(|row| measures_performance(row)), round);
     let measured = performance.measured_run();
     let measured = measured.and_then(|run| of_scenario().find(|row| row.id == run));
     // Both runs of a result have the same settings.
-    let accuracy = PartStatus::of(of_scenario().filter(|row| {
+    let answers = of_scenario().filter(|row| {
         measures_accuracy(row) && measured.is_none_or(|measured| have_same_settings(row, measured))
-    }));
+    });
+    let accuracy = PartStatus::of(answers, round);
     let audit = |test: &str| {
         let audits = |row: &&RunRow, performance: RunId| {
             let of = row.draft.spec.audit.as_ref();
             of.is_some_and(|of| of.test == test && of.performance == performance)
         };
         measured.map_or_else(PartStatus::missing, |measured| {
-            PartStatus::of(of_scenario().filter(|row| audits(row, measured.id)))
+            PartStatus::of(of_scenario().filter(|row| audits(row, measured.id)), round)
         })
     };
     let audits = round.audits_of(benchmark).into_iter();

@@ -1,9 +1,10 @@
 //! The state of one part of a result: its accuracy run, its performance run, or an audit.
 
+use regatta_catalogue::round::Round;
 use regatta_lab_runs::marker_reasons;
 use regatta_lab_store::RunRow;
 use regatta_text::escape;
-use regatta_types::RunId;
+use regatta_types::{RunId, documents::LoadgenChoice};
 use serde::Serialize;
 
 use crate::wording::{run_problems, run_text};
@@ -46,10 +47,10 @@ impl PartStatus {
 
     /// Determines the state of a part from its runs, newest first. A run that can be submitted is preferred, then one that has not ended, then a
     /// rehearsal, and a failed run only if there is no other.
-    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a RunRow>) -> Self {
+    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a RunRow>, round: &Round) -> Self {
         let mut best = Self::missing();
         for row in runs {
-            let found = Self::of_run(row);
+            let found = Self::of_run(row, round);
             if rank(found.state) > rank(best.state) {
                 best = found;
             }
@@ -57,13 +58,15 @@ impl PartStatus {
         best
     }
 
-    fn of_run(row: &RunRow) -> Self {
+    fn of_run(row: &RunRow, round: &Round) -> Self {
         let (state, detail) = if !row.is_over() {
             (PartState::Open, Some(row.shown_phase().to_string()))
         } else if !row.is_good() {
             (PartState::Failed, Some(failure(row)))
         } else if let Some(obstacle) = marker_reasons(row).into_iter().next() {
             (PartState::Rehearsal, Some(obstacle.reason))
+        } else if let Some(reason) = other_loadgen(row, round) {
+            (PartState::Rehearsal, Some(reason))
         } else {
             (PartState::Done, None)
         };
@@ -80,6 +83,19 @@ impl PartStatus {
     pub(super) fn measured_run(&self) -> Option<RunId> {
         self.run
             .filter(|_| matches!(self.state, PartState::Done | PartState::Rehearsal))
+    }
+}
+
+/// Returns the reason why the round does not accept the requested revision of LoadGen. A request without a revision is left to staging, which reads
+/// the revision that ran.
+fn other_loadgen(row: &RunRow, round: &Round) -> Option<String> {
+    match &row.draft.spec.loadgen {
+        LoadgenChoice::Official {
+            revision: Some(revision),
+        } if !round.accepts_loadgen(revision) => {
+            Some(format!("round {} does not accept LoadGen {revision}", round.name))
+        }
+        LoadgenChoice::Official { .. } | LoadgenChoice::Native => None,
     }
 }
 

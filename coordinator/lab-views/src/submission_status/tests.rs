@@ -175,6 +175,44 @@ fn a_run_with_the_own_loadgen_is_a_rehearsal() {
 }
 
 #[test]
+fn a_run_with_a_loadgen_that_the_round_does_not_accept_is_a_rehearsal() {
+    for (revision, expected) in [
+        ("b66003e10e", PartState::Done),
+        ("9142ef0e74", PartState::Rehearsal),
+    ] {
+        let mut lab = Lab::new();
+        for mode in [Mode::AccuracyOnly, Mode::PerformanceOnly] {
+            lab.add(mode, |row| {
+                row.draft.spec.loadgen = LoadgenChoice::Official {
+                    revision: Some(revision.to_owned()),
+                };
+                row.draft.spec.round = "v6.1".to_owned();
+            });
+        }
+        let (accuracy, performance, _) = states(&lab.offline());
+        assert_eq!((accuracy, performance), (expected, expected), "{revision}");
+        let reasons = lab.status().reasons();
+        let expected_reasons = match expected {
+            PartState::Done => Vec::new(),
+            _ => vec!["rehearsal, cannot be submitted: round v6.1 does not accept LoadGen 9142ef0e74"],
+        };
+        assert_eq!(reasons, expected_reasons);
+    }
+}
+
+#[test]
+fn a_run_of_both_modes_in_one_log_is_a_rehearsal() {
+    let mut lab = Lab::new();
+    lab.add(Mode::SubmissionRun, |_| {});
+    let offline = lab.offline();
+    for part in [&offline.accuracy, &offline.performance] {
+        assert_eq!(part.state, PartState::Rehearsal);
+        let reason = part.detail.as_ref().unwrap();
+        assert!(reason.contains("a log of each mode"), "{reason}");
+    }
+}
+
+#[test]
 fn an_accuracy_run_with_other_settings_does_not_count() {
     let mut lab = Lab::new();
     lab.add(Mode::AccuracyOnly, |row| {

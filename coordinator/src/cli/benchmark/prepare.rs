@@ -2,6 +2,7 @@
 //! existing files, so a second call continues after an interruption, and does nothing when nothing is missing.
 
 mod archive_check;
+mod calibration;
 mod execution;
 mod exporter;
 mod inventory;
@@ -9,6 +10,7 @@ mod needs;
 mod offers;
 mod plan;
 mod report;
+mod sample_files;
 mod space;
 
 use std::{
@@ -33,9 +35,8 @@ use crate::{
     exit::{self, CommandResult, Failure},
 };
 use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
+use regatta_lab_views::lookup;
 
-/// Selects every benchmark that an engine can run.
-const ALL: &str = "all";
 /// The name of the lock in the scratch directory.
 const LOCK: &str = ".prepare.lock";
 
@@ -115,7 +116,8 @@ pub(super) fn run(args: &PrepareArgs, context: &Context) -> CommandResult {
 fn chosen<'a>(names: &[String], benchmarks: &'a BenchmarkCatalogue) -> Result<Vec<&'a Benchmark>, Failure> {
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in names {
-        let named = match name == ALL {
+        // Every benchmark that an engine can run.
+        let named = match name == lookup::ALL {
             true => computed(benchmarks),
             false => vec![benchmarks.named(name).map_err(Failure::usage)?],
         };

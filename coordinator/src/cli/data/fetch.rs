@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::atomic_file::rename_flushed;
 use regatta_text::quote_for_shell;
 use regatta_types::benchmark::{Benchmark, Download, FetchKind};
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ use crate::{
 
 /// The directory of archives below the scratch directory.
 pub(in crate::cli) const ARCHIVES: &str = "downloads";
+/// The additional extension of a file that is being downloaded.
+pub(in crate::cli) const PART: &str = "part";
 
 /// The result of a download.
 struct Fetched<'a> {
@@ -102,27 +105,34 @@ fn fetch<'a>(
             });
         }
     }
-    if !is_there {
-        let part = PartFile::lock(&path.with_added_extension("part"))?;
-        // Another process may have fetched it since. The lock is held until the file has its name.
-        if path.is_file() {
-            remove(&part.path)?;
-        } else {
-            tell(&format!("{}: {}", download.title, download.url));
-            transfer::download(&download.url, &part, size(download), context.is_lively())?;
-            verify(download, &part.path, true)?;
-            fs::rename(&part.path, &path).map_err(|error| {
-                Failure::could_not(format!("cannot rename {}: {error}", part.path.display()))
-            })?;
-        }
-    }
+    let checked = if is_there {
+        verify(download, &path, false)?
+    } else {
+        transferred(download, &path, context)?
+    };
     Ok(Fetched {
         download,
-        checked: Some(verify(download, &path, false)?),
+        checked: Some(checked),
         path: Some(path),
         state: if is_there { "present" } else { "fetched" },
         unpack,
     })
+}
+
+/// Downloads a file that does not exist yet, and checks it.
+fn transferred(download: &Download, path: &Path, context: &Context) -> Result<Checked, Failure> {
+    let part = PartFile::lock(&path.with_added_extension(PART))?;
+    // Another process may have fetched it since. The lock is held until the file has its name.
+    if path.is_file() {
+        remove(&part.path)?;
+        return verify(download, path, false);
+    }
+    tell(&format!("{}: {}", download.title, download.url));
+    transfer::download(&download.url, &part, size(download), context.is_lively())?;
+    let checked = verify(download, &part.path, true)?;
+    rename_flushed(&part.path, path)
+        .map_err(|error| Failure::could_not(format!("cannot rename {}: {error}", part.path.display())))?;
+    Ok(checked)
 }
 
 /// Returns the sizes that a file may have: the published one, of an archive the one of its unpacked files with an allowance for its own

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::atomic_file::is_temporary;
 use regatta_prep::{ImageRequest, check_images, labels_among};
 use regatta_text::ErrorChain;
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, Prep};
@@ -54,7 +55,7 @@ impl DownloadPlace {
             problem,
             is_other: false,
         };
-        let is_empty = || fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
+        let is_empty = || count_files(&path).is_ok_and(|count| count == 0);
         let has_labels = matches!(benchmark.prep, Some(Prep::JpegImages(_)));
         let has_volumes = matches!(benchmark.prep, Some(Prep::Volumes(_) | Prep::Speech(_)));
         let has_images =
@@ -75,7 +76,7 @@ impl DownloadPlace {
                 None => place(FileState::Present, None),
                 problem => place(FileState::Incomplete, problem),
             },
-            _ => match fs::read_dir(&path).map(Iterator::count) {
+            _ => match count_files(&path) {
                 Ok(count) if count >= download.files => place(FileState::Present, None),
                 Ok(count) => {
                     let problem = format!("{count} of {} files are present", download.files);
@@ -118,6 +119,15 @@ pub(in crate::cli) fn model_problem(benchmark: &Benchmark, scratch: &Path) -> Op
         Ok(_) | Err(_) => return None,
     };
     Some(format!("the model {} {problem}", path.display()))
+}
+
+/// Returns the number of entries of a directory without temporary ones, for example the file that is being unpacked.
+pub(in crate::cli) fn count_files(directory: &Path) -> io::Result<usize> {
+    let mut count = 0;
+    for entry in fs::read_dir(directory)? {
+        count += usize::from(!is_temporary(&entry?.file_name()));
+    }
+    Ok(count)
 }
 
 const fn present(is_present: bool) -> FileState {

@@ -147,7 +147,8 @@ struct SubmissionRequest<'a> {
     settings: SubmissionSettings,
     /// Results of the other power setting belong to another system.
     power: PowerSetting,
-    /// Whether the results can never be submitted, because of short runs, Regatta's own LoadGen, or a benchmark that is not in the rules.
+    /// Whether the results can never be submitted, because of short runs, another LoadGen than the round accepts, or a benchmark that is not in
+    /// the rules.
     is_rehearsal: bool,
 }
 
@@ -181,7 +182,10 @@ impl<'a> SubmissionRequest<'a> {
         };
         let is_rehearsal = args.test_run
             || args.duration.is_some()
-            || args.loadgen == Some(LoadgenChoice::Native)
+            || args
+                .loadgen
+                .as_ref()
+                .is_some_and(|loadgen| only_rehearses(loadgen, round))
             || benchmarks
                 .iter()
                 .any(|benchmark| benchmark.not_submittable.is_some());
@@ -309,7 +313,8 @@ impl<'a> SubmissionRequest<'a> {
         self.settings.engine.or_else(|| default_engine(device))
     }
 
-    /// Returns the requested LoadGen. The default is the official one, or Regatta's own for a benchmark that cannot be submitted.
+    /// Returns the LoadGen to run: the named one, otherwise the newest one on the device that the round accepts. The default for a benchmark that
+    /// cannot be submitted is Regatta's own.
     fn loadgen(
         &self,
         args: &Args,
@@ -317,24 +322,51 @@ impl<'a> SubmissionRequest<'a> {
         device: &DeviceRow,
         facts: &DeviceFacts,
     ) -> Result<LoadgenChoice, Failure> {
-        if let Some(named) = &args.loadgen {
-            return Ok(named.clone());
+        let is_submittable = benchmark.not_submittable.is_none();
+        match &args.loadgen {
+            Some(LoadgenChoice::Official { revision: None }) if is_submittable => {}
+            Some(named) => return Ok(named.clone()),
+            None if !is_submittable => return Ok(LoadgenChoice::Native),
+            None => {}
         }
-        if benchmark.not_submittable.is_some() {
-            return Ok(LoadgenChoice::Native);
+        match self.round.newest_accepted_loadgen(&facts.loadgens) {
+            Some(revision) => Ok(LoadgenChoice::Official {
+                revision: Some(revision.to_owned()),
+            }),
+            None => Err(no_accepted_loadgen(self.round, device, facts)),
         }
-        let official = LoadgenChoice::Official { revision: None };
-        if official.is_among(&facts.loadgens) {
-            return Ok(official);
-        }
-        Err(Failure::misuse(format!(
-            "{} has no official LoadGen, which round {} requires for a submission",
-            device.name, self.round.name
-        ))
-        .hint(format!(
-            "`regatta device deploy {}` installs it with the agent's package\nto rehearse with Regatta's own LoadGen: repeat this command with --loadgen native",
-            device.name
-        )))
+    }
+}
+
+/// Returns the error for a device without a LoadGen that a submission to the round may use.
+fn no_accepted_loadgen(round: &Round, device: &DeviceRow, facts: &DeviceFacts) -> Failure {
+    let (name, round_name) = (&device.name, &round.name);
+    let what = if facts.loadgens.is_empty() {
+        format!("{name} has no official LoadGen, which round {round_name} requires for a submission")
+    } else {
+        let installed = facts.loadgens.join(", ");
+        format!(
+            "{name} has the official LoadGen {installed}, and round {round_name} accepts none of these revisions"
+        )
+    };
+    let newest = round.accepted_loadgens.first().map_or("", String::as_str);
+    let rehearsed = facts.loadgens.first().map_or_else(
+        || "Regatta's own LoadGen: repeat this command with --loadgen native".to_owned(),
+        |revision| format!("LoadGen {revision}: repeat this command with --loadgen official:{revision}"),
+    );
+    Failure::misuse(what).hint(format!(
+        "`regatta device deploy {name}` installs the LoadGens of the agent's package; the newest one of {round_name} is {newest}\n\
+         to rehearse with {rehearsed}"
+    ))
+}
+
+/// Returns whether results with a requested LoadGen can never be submitted.
+fn only_rehearses(loadgen: &LoadgenChoice, round: &Round) -> bool {
+    match loadgen {
+        LoadgenChoice::Native => true,
+        LoadgenChoice::Official { revision } => revision
+            .as_ref()
+            .is_some_and(|revision| !round.accepts_loadgen(revision)),
     }
 }
 

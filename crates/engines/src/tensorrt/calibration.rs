@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_fsutil::{
-    hash::sha256_hex,
+    hash::{hex, sha256_hex},
     regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{CalibrationInput, ElementType};
@@ -72,8 +72,8 @@ pub fn sha256_of(path: &Path) -> anyhow::Result<String> {
 
 impl Samples {
     /// Finds the samples at a path. In a directory, they are in the order of `list` or of their names. In a file, the
-    /// first dimension is the sample index. If the directory's `samples.json` names inputs, it has such a file for each
-    /// input, and `list` contains row numbers.
+    /// first dimension is the sample index. If the directory's `samples.json` names several inputs, it has such a file for
+    /// each input, and `list` contains row numbers.
     ///
     /// # Errors
     /// When there are no samples, a sample differs in type or shape, or `prep` has not finished.
@@ -136,16 +136,12 @@ impl Samples {
                 hasher.update(&data);
             }
         }
-        Ok(hasher
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect())
+        Ok(hex(&hasher.finalize()))
     }
 }
 
-/// Returns the inputs for which a directory has an array, as `regatta prep` writes them. Empty if every sample has its
-/// own file.
+/// Returns the inputs for which a directory has an array, as `regatta prep` writes them for networks with several inputs. Empty if
+/// every sample has its own file.
 fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
     let path = directory.join(SampleSet::FILE);
     let document = match regular_file::read(&path, MAX_TEXT) {
@@ -154,15 +150,16 @@ fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
     };
     let set = SampleSet::from_json(&document)
         .with_context(|| format!("the form of the samples in {} is unknown", directory.display()))?;
-    Ok(set.tensors.into_iter().filter_map(|tensor| tensor.name).collect())
+    let are_several = set.tensors.len() > 1;
+    let names = set.tensors.into_iter().filter_map(|tensor| tensor.name);
+    Ok(names.filter(|_| are_several).collect())
 }
 
 /// Returns the files that a list names, or all files of the directory by name.
 fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
     let Some(list) = list else {
-        let entries = fs::read_dir(directory)
-            .with_context(|| format!("cannot read the directory {}", directory.display()))?;
-        let paths: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
+        let paths: io::Result<Vec<_>> =
+            fs::read_dir(directory).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
         let mut paths =
             paths.with_context(|| format!("cannot read the directory {}", directory.display()))?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "npy"));

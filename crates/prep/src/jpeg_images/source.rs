@@ -13,13 +13,10 @@ use super::{
 };
 use crate::error::PrepError;
 
-/// The usual names of the labels: the reference's, and Caffe's.
-const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
-
 /// Returns the file of labels in a directory of images: `val_map.txt`, as the reference calls it, or Caffe's `val.txt`.
 #[must_use]
 pub fn labels_among(images: &Path) -> Option<PathBuf> {
-    LABEL_FILES
+    JpegImages::LABEL_FILES
         .map(|name| images.join(name))
         .into_iter()
         .find(|path| path.is_file())

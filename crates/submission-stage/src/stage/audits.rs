@@ -65,7 +65,7 @@ impl<'a> Staging<'a> {
         let mut taken = BTreeMap::new();
         for name in tests {
             let runs = linked.iter().copied().filter(|run| is(run, name));
-            let Some(run) = select::newest(runs, kind) else {
+            let Some(run) = select::newest(runs, self.request) else {
                 continue;
             };
             let Ok(test) = name.parse::<Test>() else {

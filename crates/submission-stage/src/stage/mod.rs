@@ -154,7 +154,7 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
         kind,
     };
     let mut staged = Vec::new();
-    for system in select::choose(staging.runs, answers, kind, &mut staging.findings) {
+    for system in select::choose(staging.runs, staging.request, &mut staging.findings) {
         let name = match kind {
             Kind::Submission => system.name.clone(),
             Kind::Rehearsal => format!("{REHEARSAL}{}", system.name),
@@ -204,7 +204,7 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
     }
     staging.report_unused_sessions();
     if kind == Kind::Rehearsal {
-        let text = texts::rehearsal(&staged);
+        let text = texts::rehearsal(&staged, staging.request.round);
         staging
             .files
             .insert("REHEARSAL.md".to_owned(), Content::Text(text));

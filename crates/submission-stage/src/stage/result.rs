@@ -121,7 +121,7 @@ impl<'a> Staging<'a> {
             self.notes.extend(notes);
             return;
         }
-        for reason in run.not_submittable() {
+        for reason in run.not_submittable(self.request.round) {
             let fix = "not submittable in any division; `--rehearsal` stages it for practice";
             self.findings.push(StagingFinding::new(run.called(), reason, fix));
         }

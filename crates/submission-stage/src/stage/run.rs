@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_catalogue::round::Round;
 use regatta_fsutil::{hash::sha256_hex, regular_file::MAX_DOCUMENT};
 use regatta_types::{
     DeviceId, Mode, RunId,
@@ -21,8 +22,6 @@ use regatta_submission_check::files::read_small;
 
 /// The name of the MLCommons LoadGen in evidence.
 const OFFICIAL_LOADGEN: &str = "mlcommons-loadgen";
-/// The revision of a LoadGen that was built from sources without a git history.
-const NO_REVISION: &str = "NA";
 
 /// A finished run and its documents.
 #[derive(Debug, Clone)]
@@ -150,10 +149,10 @@ impl Run {
         faults
     }
 
-    /// Returns the reason why the run can never be submitted, in any division.
+    /// Returns the reason why the run can never be submitted to a round, in any division.
     ///
     /// Reasons come from the device's statement, and from the documents even if the device states none.
-    pub(super) fn not_submittable(&self) -> Vec<String> {
+    pub(super) fn not_submittable(&self, round: &Round) -> Vec<String> {
         let mut reasons = self.evidence.not_a_measurement.clone();
         if reasons.is_empty() {
             reasons = self.spec.not_a_measurement();
@@ -172,9 +171,9 @@ impl Run {
             Some(loadgen) if loadgen.implementation != OFFICIAL_LOADGEN => {
                 also(format!("run by {}", loadgen.implementation));
             }
-            Some(loadgen) if loadgen.revision == NO_REVISION => also(format!(
-                "LoadGen {} of unknown revision: the rules name the revisions that are accepted",
-                loadgen.version
+            Some(loadgen) if !round.accepts_loadgen(&loadgen.revision) => also(format!(
+                "round {} does not accept LoadGen {} of revision {}",
+                round.name, loadgen.version, loadgen.revision
             )),
             Some(_) => {}
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, Mode, Scenario, documents::PowerSetting};
 
-use super::{Answers, Kind, StagingFinding, SystemAnswers, run::Run};
+use super::{Answers, Kind, Request, StagingFinding, SystemAnswers, run::Run};
 
 /// The runs of one result: a scenario of a benchmark on a system.
 #[derive(Debug, Clone, Copy)]
@@ -28,13 +28,12 @@ pub(super) struct SystemRuns<'a> {
 /// Groups runs by system and result. Adds a finding for each run that cannot be assigned and each result without a run.
 pub(super) fn choose<'a>(
     runs: &'a [Run],
-    answers: &Answers,
-    kind: Kind,
+    request: &Request<'_>,
     findings: &mut Vec<StagingFinding>,
 ) -> Vec<SystemRuns<'a>> {
     let mut systems: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
     for run in runs {
-        match system_of(run, answers, runs) {
+        match system_of(run, request.answers, runs) {
             Some(name) => systems.entry(name).or_default().push(run),
             None => findings.push(StagingFinding::new(
                 run.called(),
@@ -52,7 +51,7 @@ pub(super) fn choose<'a>(
     let systems = systems.into_iter();
     systems
         .map(|(name, runs)| {
-            let results = results(&name, &runs, kind, findings);
+            let results = results(&name, &runs, request, findings);
             SystemRuns { name, results }
         })
         .collect()
@@ -93,7 +92,7 @@ fn of_one_device(runs: &[Run]) -> bool {
 fn results<'a>(
     system: &str,
     runs: &[&'a Run],
-    kind: Kind,
+    request: &Request<'_>,
     findings: &mut Vec<StagingFinding>,
 ) -> BTreeMap<(&'a str, Scenario), Chosen<'a>> {
     let mut found = BTreeMap::new();
@@ -107,18 +106,11 @@ fn results<'a>(
                 let same = (run.spec.benchmark.name.as_str(), run.spec.scenario) == key;
                 same && run.is_of(mode) && device.is_none_or(|device| run.record.device == *device)
             });
-            newest(fit, kind)
+            newest(fit, request)
         };
         let place = format!("system {system}, {}, {}", key.0, key.1);
         let Some(performance) = of(Mode::PerformanceOnly, None) else {
-            findings.push(StagingFinding::new(
-                place,
-                "there is no performance run",
-                format!(
-                    "regatta run --benchmark {} --scenario {} --mode PerformanceOnly",
-                    key.0, key.1
-                ),
-            ));
+            findings.push(no_performance_run(place, key, of(Mode::SubmissionRun, None)));
             continue;
         };
         // Both runs of a result must come from the same device, because devices of one type can still differ.
@@ -144,10 +136,30 @@ fn results<'a>(
     found
 }
 
+/// Reports a result without a performance run. `both` is its run of both modes, which cannot be used.
+fn no_performance_run(place: String, key: (&str, Scenario), both: Option<&Run>) -> StagingFinding {
+    let (what, modes) = match both {
+        // The round's check requires a detail log whose mode is PerformanceOnly, and another one whose mode is AccuracyOnly.
+        Some(both) => (
+            format!(
+                "{} has both modes in one log, and a submission has a log of each mode",
+                both.called()
+            ),
+            "AccuracyOnly,PerformanceOnly",
+        ),
+        None => ("there is no performance run".to_owned(), "PerformanceOnly"),
+    };
+    let fix = format!(
+        "regatta run --benchmark {} --scenario {} --mode {modes}",
+        key.0, key.1
+    );
+    StagingFinding::new(place, what, fix)
+}
+
 /// Returns the newest valid run, or the newest run if none is valid. Staging then reports its faults. Ids sort by time.
-pub(super) fn newest<'a>(runs: impl Iterator<Item = &'a Run>, kind: Kind) -> Option<&'a Run> {
+pub(super) fn newest<'a>(runs: impl Iterator<Item = &'a Run>, request: &Request<'_>) -> Option<&'a Run> {
     runs.max_by_key(|run| {
-        let submittable = kind == Kind::Rehearsal || run.not_submittable().is_empty();
+        let submittable = request.kind == Kind::Rehearsal || run.not_submittable(request.round).is_empty();
         (run.faults().is_empty() && submittable, run.id())
     })
 }

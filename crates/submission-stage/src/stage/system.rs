@@ -90,7 +90,7 @@ pub(super) fn describe(
         }
     }
     if owner.kind == Kind::Rehearsal {
-        mark(&mut fields, runs);
+        mark(&mut fields, runs, owner.round);
     }
     fields.into_iter().collect()
 }
@@ -218,7 +218,7 @@ fn stand_in(field: &str) -> &'static str {
 }
 
 /// Marks the fields that become columns of the results as a rehearsal.
-fn mark(fields: &mut BTreeMap<String, Value>, runs: &[&Run]) {
+fn mark(fields: &mut BTreeMap<String, Value>, runs: &[&Run], round: &Round) {
     let text = |field: &str, fields: &BTreeMap<String, Value>| {
         let value = fields.get(field).and_then(Value::as_str);
         value.unwrap_or_default().to_owned()
@@ -228,7 +228,7 @@ fn mark(fields: &mut BTreeMap<String, Value>, runs: &[&Run]) {
         stated => format!("REHEARSAL: {stated}"),
     };
     fields.insert("system_name".to_owned(), name.into());
-    let mut reasons: Vec<String> = runs.iter().flat_map(|run| run.not_submittable()).collect();
+    let mut reasons: Vec<String> = runs.iter().flat_map(|run| run.not_submittable(round)).collect();
     reasons.sort();
     reasons.dedup();
     let why = if reasons.is_empty() {

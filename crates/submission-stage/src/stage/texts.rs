@@ -22,7 +22,7 @@ pub(super) fn readme(
     // Writing to a String cannot fail, here and below.
     if rehearsal {
         text.push_str("**REHEARSAL: not a result, not to be submitted.**\n\n");
-        for reason in performance.not_submittable() {
+        for reason in performance.not_submittable(round) {
             let _ = writeln!(text, "* {reason}");
         }
         text.push('\n');
@@ -100,8 +100,8 @@ fn command(run: &Run) -> String {
 }
 
 /// Returns the text of `REHEARSAL.md` in the root of a rehearsal.
-pub(super) fn rehearsal(runs: &[&Run]) -> String {
-    let mut reasons: Vec<String> = runs.iter().flat_map(|run| run.not_submittable()).collect();
+pub(super) fn rehearsal(runs: &[&Run], round: &Round) -> String {
+    let mut reasons: Vec<String> = runs.iter().flat_map(|run| run.not_submittable(round)).collect();
     reasons.sort();
     reasons.dedup();
     let mut text = String::from(

@@ -33,16 +33,23 @@ fn refused(
 #[test]
 fn jobs_without_measurement_are_refused_in_every_division() {
     type Change = fn(&mut Parts);
-    let cases: [(&str, Change); 7] = [
+    let cases: [(&str, Change); 8] = [
         ("own LoadGen", |parts| {
             parts.spec.loadgen = LoadgenChoice::Native;
         }),
         ("run by regatta-loadgen", |parts| {
             parts.evidence["attempts"][0]["loadgen"]["implementation"] = "regatta-loadgen".into();
         }),
-        ("unknown revision", |parts| {
+        ("does not accept LoadGen 6.0.17 of revision NA", |parts| {
             parts.evidence["attempts"][0]["loadgen"]["revision"] = "NA".into();
         }),
+        // The commit is of v6.0.
+        (
+            "round v6.1 does not accept LoadGen 6.0.17 of revision 9142ef0e74",
+            |parts| {
+                parts.evidence["attempts"][0]["loadgen"]["revision"] = "9142ef0e74".into();
+            },
+        ),
         ("sim engine", |parts| parts.spec.engine.kind = EngineKind::Sim),
         ("a pretend power meter", |parts| {
             parts.evidence["not_a_measurement"] = vec!["a pretend power meter"].into();
@@ -74,6 +81,27 @@ fn jobs_without_measurement_are_refused_in_every_division() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn a_run_of_both_modes_is_refused_with_the_reason_and_the_command() {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| text);
+    let runs = [fixture.run(1, Mode::SubmissionRun, |_| {})];
+    for kind in [Kind::Submission, Kind::Rehearsal] {
+        let findings = match fixture.stage(Division::Closed, kind, &answers, &runs) {
+            Err(StageError::Refused { findings }) => findings,
+            other => panic!("{other:?}"),
+        };
+        let found = findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert!(
+            found.iter().any(|finding| {
+                finding.contains("(whisper, Offline, SubmissionRun) has both modes in one log")
+                    && finding.contains("--mode AccuracyOnly,PerformanceOnly")
+            }),
+            "{found:#?}"
+        );
     }
 }
 

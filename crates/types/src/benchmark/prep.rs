@@ -59,6 +59,11 @@ pub struct JpegImages {
     pub source_bytes: Option<u64>,
 }
 
+impl JpegImages {
+    /// The usual names of the labels among the images: the reference's, and Caffe's.
+    pub const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
+}
+
 /// How annotated JPEG images become samples: decoded as OpenCV does, resized to the model's input, divided and normalised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

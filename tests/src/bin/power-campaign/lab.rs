@@ -30,6 +30,7 @@ const DISK_MIB: u64 = 700;
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
     mounts: &[],
+    environment: "",
     read_only_usr: false,
     config: "Subsystem sftp internal-sftp\nMaxStartups 100\n",
     shell: None,

@@ -2,6 +2,8 @@
 
 use std::{sync::mpsc, thread};
 
+use regatta_types::samples::SampleSet;
+
 use super::*;
 
 fn held(dir: &Path) -> LockedAssetStore {

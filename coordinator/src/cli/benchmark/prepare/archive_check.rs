@@ -1,20 +1,32 @@
 //! Checks that an archive is the expected data set before it is unpacked. A tar or zip is checked by its list of files, which takes a second; a
 //! compressed tar by its published checksum.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use regatta_archives::{Archive, Entry};
 use regatta_datasets::val_map;
 use regatta_prep::labels_among;
-use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, Prep};
+use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, JpegImages, Prep};
 
-use super::offers::LABEL_FILES;
+use super::sample_files::present_bytes;
 use crate::{cli::data::published_problem, exit::Failure};
 
 /// The maximum ratio of unpacked to compressed size for archives without a published size. Text that compresses well stays below it.
 const MAX_GROWTH: u64 = 16;
 /// The minimum limit on the unpacked size, for small archives.
 const MIN_LIMIT: u64 = 64 << 20;
+
+/// The size of the files that an archive is unpacked to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct UnpackedSize {
+    /// The size of all selected files in bytes, or an upper bound for a compressed tar.
+    pub(super) bytes: u64,
+    /// The size of those that exist already.
+    pub(super) present: u64,
+}
 
 /// Returns the directory into which a download's archive is unpacked.
 pub(super) fn unpack_directory(download: &Download, scratch: &Path) -> PathBuf {
@@ -31,7 +43,7 @@ pub(super) fn is_selected(download: &Download, benchmark: &Benchmark, scratch: &
         return true;
     }
     if is_image_labels(download, benchmark) {
-        return LABEL_FILES.contains(&name);
+        return JpegImages::LABEL_FILES.contains(&name);
     }
     unpack_directory(download, scratch).join(name) == scratch.join(&download.path)
 }
@@ -40,7 +52,7 @@ fn is_image_labels(download: &Download, benchmark: &Benchmark) -> bool {
     download.purpose == DownloadPurpose::Labels && matches!(benchmark.prep, Some(Prep::JpegImages(_)))
 }
 
-/// Checks an archive. Returns the size of its selected files in bytes, or an upper bound for a compressed tar.
+/// Checks an archive. Returns the size of its selected files.
 ///
 /// # Errors
 /// Returns a sentence that says why the archive is not the published one.
@@ -49,7 +61,7 @@ pub(super) fn check(
     download: &Download,
     benchmark: &Benchmark,
     scratch: &Path,
-) -> Result<u64, Failure> {
+) -> Result<UnpackedSize, Failure> {
     let path = archive.path().display();
     let refused = |reason: String| {
         Failure::usage(anyhow::anyhow!("{path} is not the published archive: {reason}"))
@@ -58,7 +70,10 @@ pub(super) fn check(
     let Some(entries) = archive.entries().map_err(Failure::usage)? else {
         return match published_problem(download, archive.path())? {
             Some(problem) => Err(refused(problem)),
-            None => Ok(most_bytes(archive, download)),
+            None => Ok(UnpackedSize {
+                bytes: most_bytes(archive, download),
+                present: unpacked_bytes(download, scratch),
+            }),
         };
     };
     let selected: Vec<&Entry> = entries
@@ -84,7 +99,21 @@ pub(super) fn check(
         }
         _ => {}
     }
-    Ok(selected.iter().map(|entry| entry.bytes).sum())
+    let directory = unpack_directory(download, scratch);
+    // Unpacking skips files of the right size.
+    let is_present = |entry: &&&Entry| {
+        let found = fs::symlink_metadata(directory.join(&entry.name));
+        found.is_ok_and(|found| found.is_file() && found.len() == entry.bytes)
+    };
+    Ok(UnpackedSize {
+        bytes: selected.iter().map(|entry| entry.bytes).sum(),
+        present: selected.iter().filter(is_present).map(|entry| entry.bytes).sum(),
+    })
+}
+
+/// Returns the size in bytes of the files of a download that are unpacked already.
+pub(super) fn unpacked_bytes(download: &Download, scratch: &Path) -> u64 {
+    present_bytes(&scratch.join(&download.path))
 }
 
 /// Checks that the archive contains a data set's images at its root.

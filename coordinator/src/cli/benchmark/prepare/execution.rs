@@ -4,6 +4,7 @@ use std::{fs, path::Path, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_archives::{Archive, Limits, Unpacking};
+use regatta_fsutil::atomic_file::rename_flushed;
 use regatta_prep::PrepError;
 use regatta_types::{
     benchmark::{Benchmark, Download},
@@ -20,7 +21,7 @@ use crate::{
     cli::{
         Context, asset,
         context::tell,
-        data::{ARCHIVES, fetch_file},
+        data::{ARCHIVES, PART, fetch_file},
         prep::{NotMade, PUBLISHED, SampleRequest, published_scale},
     },
     exit::Failure,
@@ -55,7 +56,13 @@ impl Execution<'_> {
         match &step.action {
             Action::Fetch { download } => {
                 let download = download_of(benchmark, *download)?;
-                fetch_file(download, benchmark, scratch, self.context).map(drop)
+                let fetched = fetch_file(download, benchmark, scratch, self.context);
+                fetched.map(drop).map_err(|failure| {
+                    let name = download.published_name();
+                    failure.default_hint(format!(
+                        "if its server no longer has it: get the file elsewhere, and repeat this command with --from {name}"
+                    ))
+                })
             }
             Action::Copy { from } => copy(from, &scratch.join(&step.target)),
             Action::Unpack { download, archive } => {
@@ -179,14 +186,14 @@ fn download_of(benchmark: &Benchmark, index: usize) -> Result<&Download, Failure
 
 /// Copies a file. The copy only gets its name once it is complete.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
-    let part = to.with_added_extension("part");
+    let part = to.with_added_extension(PART);
     let copied = match to.parent() {
         Some(parent) => fs::create_dir_all(parent),
         None => Ok(()),
     };
     let copied = copied
         .and_then(|()| fs::copy(from, &part))
-        .and_then(|_| fs::rename(&part, to));
+        .and_then(|_| rename_flushed(&part, to));
     copied.map_err(|error| {
         Failure::could_not(format!(
             "cannot copy {} to {}: {error}",

@@ -2,11 +2,12 @@
 //! Python that the user names.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_text::quote_for_shell_if_needed;
 use regatta_types::benchmark::Model;
 
@@ -73,19 +74,26 @@ impl Exporter<'_> {
         let script = self.write_tool(tool)?;
         let network = scratch.join(&model.file);
         let into = network.parent().unwrap_or(scratch);
-        make_directory(into)?;
+        let work = WorkDirectory::create(into)?;
         let mut command = Command::new(&python);
-        command.arg(&script).arg(weights).arg(into);
+        command.arg(&script).arg(weights).arg(&work.0);
         run(&mut command, &format!("tools/{}", tool.name))?;
-        let mut files = model.files().into_iter();
-        match files.find(|path| !scratch.join(path).is_file()) {
-            None => Ok(()),
-            Some(missing) => Err(Failure::could_not(format!(
-                "tools/{} did not make {}",
-                tool.name,
-                scratch.join(missing).display()
-            ))),
+        let files = model.files();
+        let names: Vec<&Path> = files
+            .iter()
+            .filter_map(|path| Path::new(path).file_name().map(Path::new))
+            .collect();
+        for name in &names {
+            sync_exported(&work.0.join(name)).map_err(|error| {
+                Failure::could_not(format!(
+                    "tools/{} did not make {}: {error}",
+                    tool.name,
+                    into.join(name).display()
+                ))
+            })?;
         }
+        replace(&work.0, into, &names)
+            .map_err(|error| Failure::could_not(format!("cannot write to {}: {error}", into.display())))
     }
 
     /// Returns a Python that has the tool's packages: the one that the user named, or the virtual environment's, which is created if necessary.
@@ -147,6 +155,58 @@ impl Exporter<'_> {
     }
 }
 
+/// The directory, beside the networks, in which a tool writes. It is removed with everything that is still in it.
+struct WorkDirectory(PathBuf);
+
+impl WorkDirectory {
+    /// Its name. Regatta takes no file below such a name for a network.
+    const NAME: &str = ".exporting";
+
+    /// Creates it, without the files of an export that was killed.
+    fn create(into: &Path) -> Result<Self, Failure> {
+        let path = into.join(Self::NAME);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::could_not(format!(
+                "cannot remove {}: {error}",
+                path.display()
+            ))),
+            _ => make_directory(&path).map(|()| Self(path)),
+        }
+    }
+}
+
+impl Drop for WorkDirectory {
+    fn drop(&mut self) {
+        // The next export removes it, too.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Flushes a file that a tool made.
+fn sync_exported(path: &Path) -> io::Result<()> {
+    let file = regular_file::open(path)?;
+    if file.metadata()?.len() == 0 {
+        return Err(io::Error::other("the file is empty"));
+    }
+    file.sync_all()
+}
+
+/// Moves all files from one directory to another. Until the last one is there, at least one is missing, so that a mixture of files from two
+/// exports never counts as complete.
+fn replace(from: &Path, into: &Path, names: &[&Path]) -> io::Result<()> {
+    for name in names {
+        match fs::remove_file(into.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    sync_directory(into)?;
+    for name in names {
+        fs::rename(from.join(name), into.join(name))?;
+    }
+    sync_directory(into)
+}
+
 fn has_packages(python: &Path, tool: Tool) -> bool {
     let imports = format!("import {}", tool.packages.join(", "));
     let mut command = Command::new(python);
@@ -173,4 +233,79 @@ fn run(command: &mut Command, name: &str) -> Result<(), Failure> {
         .find(|line| !line.trim().is_empty())
         .unwrap_or("it printed nothing");
     Err(Failure::could_not(format!("{name} failed: {reason}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use regatta_catalogue::catalogue::Catalogue;
+
+    use super::*;
+
+    /// Runs the export of rnnt with a Python that runs `tool` in the directory to which it should write. Returns the error.
+    fn export(scratch: &Path, tool: &str) -> Option<String> {
+        let python = scratch.join("python");
+        let text = format!("#!/bin/sh\n[ \"$1\" != -c ] || exit 0\ncd \"$3\"\n{tool}\n");
+        fs::write(&python, text).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let exporter = Exporter {
+            directory: scratch.join("exporters"),
+            python: Some(&python),
+        };
+        let catalogue = Catalogue::read(None).unwrap();
+        let model = &catalogue.benchmark("rnnt").unwrap().model;
+        let exported = exporter.export(model, &scratch.join("rnnt.pt"), scratch);
+        exported.err().map(|failure| failure.to_string())
+    }
+
+    fn networks(scratch: &Path) -> Vec<(String, String)> {
+        let entries = fs::read_dir(scratch.join("models/rnnt")).unwrap();
+        let mut found: Vec<_> = entries
+            .map(|entry| entry.unwrap().path())
+            .map(|path| {
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn networks_of_an_interrupted_export_do_not_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let scratch = directory.path();
+        let write =
+            |content: &str| format!("for n in encoder prediction joint; do echo {content} > $n.onnx; done");
+        let complete = |content: &str| {
+            ["encoder", "joint", "prediction"].map(|name| (format!("{name}.onnx"), format!("{content}\n")))
+        };
+        for (tool, reason) in [
+            ("echo one > encoder.onnx; echo no memory >&2; exit 1", "no memory"),
+            ("echo one > encoder.onnx", "did not make"),
+            (&format!("{}; : > joint.onnx", write("one")), "the file is empty"),
+        ] {
+            let error = export(scratch, tool).unwrap();
+            assert!(error.contains(reason), "{error}");
+            assert_eq!(networks(scratch), []);
+        }
+        // A killed export has left files.
+        let killed = scratch.join("models/rnnt").join(WorkDirectory::NAME);
+        fs::create_dir(&killed).unwrap();
+        fs::write(killed.join("joint.onnx"), "half").unwrap();
+        let error = export(scratch, "echo one > encoder.onnx; echo one > prediction.onnx").unwrap();
+        assert!(error.contains("joint.onnx"), "{error}");
+        assert_eq!(export(scratch, &write("one")), None);
+        assert_eq!(networks(scratch), complete("one"));
+        // All files are replaced, or none.
+        fs::remove_file(scratch.join("models/rnnt/joint.onnx")).unwrap();
+        assert!(export(scratch, "echo two > encoder.onnx; exit 1").is_some());
+        assert_eq!(
+            networks(scratch),
+            [&complete("one")[0], &complete("one")[2]].map(Clone::clone)
+        );
+        assert_eq!(export(scratch, &write("two")), None);
+        assert_eq!(networks(scratch), complete("two"));
+    }
 }

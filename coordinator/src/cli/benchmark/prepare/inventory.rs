@@ -1,38 +1,35 @@
 //! Finds the existing files of a benchmark: downloads, samples, networks and assets. Changes nothing.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use jiff::Timestamp;
 use regatta_datasets::{bundled, label_files::label_files};
-use regatta_prep::{ImageRequest, labels_among, raw_data_dir, sample_target};
+use regatta_prep::{labels_among, raw_data_dir};
 use regatta_types::{
     benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, Prep},
-    documents::Document as _,
     samples::{Form, SampleSet},
 };
 
 use super::{
-    archive_check,
+    archive_check::{self, UnpackedSize, unpacked_bytes},
     needs::Needs,
     offers::{Content, Offers},
     plan::{AssetFact, CalibrationFact, DownloadFact, Facts, NetworkFact, Obstacle, SampleFact, Source},
+    sample_files::{is_complete, present_bytes, sample_bytes},
 };
 use crate::{
     cli::{
         asset::places,
-        data::{ARCHIVES, DownloadPlace, FileState},
+        data::{ARCHIVES, DownloadPlace, FileState, PART, count_files},
         prep::published_scale,
     },
     exit::Failure,
 };
+use regatta_lab_net::assets::SourceTree;
 use regatta_lab_store::{AssetRow, Store, workspace::Workspace};
-
-/// The size of a `.npy` header in bytes.
-const NPY_HEADER: u64 = 128;
 
 /// A benchmark to prepare, with everything that its preparation depends on.
 pub(super) struct Subject<'a> {
@@ -68,6 +65,7 @@ impl Subject<'_> {
     pub(super) fn facts(&self, workspace: &Workspace, store: &Store) -> Result<Facts, Failure> {
         let samples = self.samples()?;
         let calibration = self.calibration()?;
+        let no_scales = self.no_scales(calibration.as_ref());
         let network = self.network();
         let downloads = self.downloads()?;
         let assets = match workspace.config().assets_for_devices() {
@@ -78,6 +76,7 @@ impl Subject<'_> {
             downloads,
             samples,
             calibration,
+            no_scales,
             network,
             assets,
         })
@@ -95,10 +94,16 @@ impl Subject<'_> {
 
     fn download(&self, index: usize, download: &Download) -> Result<DownloadFact, Failure> {
         let is_there = self.is_there(download);
-        let (source, bytes, unpacked_bytes) = match is_there {
+        let (source, bytes, unpacked) = match is_there {
             true => (Source::FreeFile, None, None),
             false => self.source(download)?,
         };
+        let part = match &source {
+            Source::FreeFile => Some(self.scratch.join(&download.path)),
+            Source::FreeArchive { .. } => Some(self.archive_path(download)),
+            _ => None,
+        };
+        let part = part.map(|path| present_bytes(&path.with_added_extension(PART)));
         Ok(DownloadFact {
             index,
             title: download.title.clone(),
@@ -107,17 +112,24 @@ impl Subject<'_> {
             is_there,
             source,
             bytes,
-            unpacked_bytes,
+            fetched_bytes: part.unwrap_or(0),
+            unpacked_bytes: unpacked.map(|size| size.bytes),
+            present_bytes: unpacked.map_or(0, |size| size.present),
         })
     }
 
+    /// Returns the path of a downloaded archive.
+    fn archive_path(&self, download: &Download) -> PathBuf {
+        self.scratch.join(ARCHIVES).join(download.published_name())
+    }
+
     /// Returns the source of a missing download, its size in bytes, and the size of its unpacked files.
-    fn source(&self, download: &Download) -> Result<(Source, Option<u64>, Option<u64>), Failure> {
+    fn source(&self, download: &Download) -> Result<(Source, Option<u64>, Option<UnpackedSize>), Failure> {
         let offer = self.offers.of(download, self.benchmark, self.is_only);
         match (offer.map(|offer| (&offer.content, &offer.path)), &download.fetch) {
             (Some((Content::Archive(archive), path)), _) => {
-                let bytes = archive_check::check(archive, download, self.benchmark, &self.scratch)?;
-                Ok((Source::OfferedArchive(path.clone()), None, Some(bytes)))
+                let size = archive_check::check(archive, download, self.benchmark, &self.scratch)?;
+                Ok((Source::OfferedArchive(path.clone()), None, Some(size)))
             }
             (Some((Content::File, path)), _) => {
                 let bytes = fs::metadata(path).ok().map(|found| found.len());
@@ -125,9 +137,12 @@ impl Subject<'_> {
             }
             (_, Some(FetchKind::File)) => Ok((Source::FreeFile, download.bytes, None)),
             (_, Some(FetchKind::Archive(_))) => {
-                let archive = self.scratch.join(ARCHIVES).join(download.published_name());
-                let is_fetched = archive.is_file();
-                Ok((Source::FreeArchive { is_fetched }, download.bytes, download.bytes))
+                let is_fetched = self.archive_path(download).is_file();
+                let unpacked = download.bytes.map(|bytes| UnpackedSize {
+                    bytes,
+                    present: unpacked_bytes(download, &self.scratch),
+                });
+                Ok((Source::FreeArchive { is_fetched }, download.bytes, unpacked))
             }
             (_, None) => Ok((
                 Source::User {
@@ -153,7 +168,7 @@ impl Subject<'_> {
             && labels_among(&place.path).is_none();
         if is_unlabelled {
             // Names are compared once there are labels.
-            return fs::read_dir(&place.path).is_ok_and(|files| files.count() >= download.files);
+            return count_files(&place.path).is_ok_and(|count| count >= download.files);
         }
         place.state == FileState::Present
     }
@@ -167,6 +182,7 @@ impl Subject<'_> {
                     form,
                     is_made: self.is_made(&formed),
                     bytes: sample_bytes(&formed, formed.dataset.total_samples),
+                    present_bytes: present_bytes(&self.scratch.join(&formed.dataset.dir)),
                     obstacle: self.form_obstacle(form),
                     directory: formed.dataset.dir,
                 })
@@ -183,9 +199,15 @@ impl Subject<'_> {
         match &formed.prep {
             Some(Prep::Published { .. }) => has_files,
             _ => {
+                let scale = published_scale(formed, formed.form());
+                // Samples of another scale have the same type and size.
+                let has_scale = |set: &SampleSet| {
+                    let own = set.quantised.as_ref().map(|quantised| quantised.scale);
+                    scale.is_none_or(|scale| own.map(f32::to_bits) == Some(scale.to_bits()))
+                };
                 has_files
-                    && is_complete(&directory, |set| {
-                        set.samples == formed.dataset.total_samples && set.check(&formed.model).is_ok()
+                    && is_complete(&directory, formed, |set| {
+                        set.samples == formed.dataset.total_samples && has_scale(set)
                     })
             }
         }
@@ -210,51 +232,6 @@ impl Subject<'_> {
                 "calibrate first (`regatta engine calibrate --help`), then `regatta prep {name} --dtype {dtype} --layout {layout} --calibration-cache FILE`"
             ),
         })
-    }
-
-    /// Returns the calibration samples of int8 engines, for the kinds of data whose lists `prep` can read.
-    fn calibration(&self) -> Result<Option<CalibrationFact>, Failure> {
-        let lists = self.benchmark.downloads.iter().enumerate();
-        let mut lists = lists.filter(|(_, download)| download.purpose == DownloadPurpose::Calibration);
-        let Some((index, list)) = lists.next().filter(|_| self.needs.has_int8) else {
-            return Ok(None);
-        };
-        let images = match &self.benchmark.prep {
-            Some(Prep::JpegImages(_) | Prep::Volumes(_)) => None,
-            Some(Prep::DetectionImages(kind)) => Some(kind.calibration_images.as_str()),
-            Some(Prep::LetterboxImages(kind)) => Some(kind.calibration_images.as_str()),
-            _ => return Ok(None),
-        };
-        let usual = raw_data_dir(self.benchmark, &self.scratch);
-        let data = self.data().unwrap_or(&usual);
-        let missing = images
-            .map(|images| data.join(images))
-            .filter(|images| !images.is_dir());
-        let path = self.scratch.join(&list.path);
-        let request = ImageRequest {
-            benchmark: self.benchmark,
-            form: self.benchmark.form(),
-            quantised: None,
-            data,
-            labels: None,
-            calibration: Some(&path),
-            accepts_damaged: false,
-        };
-        let target = sample_target(&request)?;
-        Ok(Some(CalibrationFact {
-            list: index,
-            is_made: is_complete(&self.scratch.join(&target.dataset.dir), |_| true),
-            bytes: lines(&path).and_then(|lines| sample_bytes(&target, lines)),
-            directory: target.dataset.dir,
-            obstacle: missing.map(|missing| Obstacle {
-                what: format!(
-                    "the calibration images of {} in {}",
-                    self.benchmark.name,
-                    missing.display()
-                ),
-                hint: list.title.clone(),
-            }),
-        }))
     }
 
     fn network(&self) -> NetworkFact {
@@ -293,17 +270,22 @@ impl Subject<'_> {
                 .find(|(known, _)| known.as_str() == path)
                 .and_then(|(_, bytes)| bytes)
         };
+        let unfinished = samples.iter().filter(|set| !set.is_made);
+        let unfinished = unfinished.map(|set| &set.directory);
+        let calibration = calibration.filter(|set| !set.is_made);
+        let unfinished: Vec<&String> = unfinished.chain(calibration.map(|set| &set.directory)).collect();
         Ok(paths
             .into_iter()
             .map(|path| {
-                let found = Tree::of(&self.scratch.join(&path));
+                let found = SourceTree::read(&self.scratch.join(&path)).ok();
                 let row = rows.iter().find(|row| row.asset.path == path);
+                let found_bytes = found.as_ref().map(SourceTree::bytes);
                 AssetFact {
-                    bytes: found
-                        .as_ref()
-                        .map(|found| found.bytes)
-                        .or_else(|| predicted(&path)),
-                    is_current: found.zip(row).is_some_and(|(found, row)| found.is_in(row)),
+                    bytes: match unfinished.contains(&&path) {
+                        true => predicted(&path).or(found_bytes),
+                        false => found_bytes.or_else(|| predicted(&path)),
+                    },
+                    is_current: found.zip(row).is_some_and(|(found, row)| is_current(&found, row)),
                     path,
                 }
             })
@@ -311,80 +293,17 @@ impl Subject<'_> {
     }
 }
 
-/// The files at a path, counted in the same way as by the asset store.
-struct Tree {
-    files: u64,
-    bytes: u64,
-    changed: SystemTime,
-}
-
-impl Tree {
-    /// Counts the files of a file or directory. Returns `None` when it is missing or cannot be read.
-    fn of(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
-        let mut tree = Self {
-            files: 0,
-            bytes: 0,
-            changed: SystemTime::UNIX_EPOCH,
-        };
-        if found.is_dir() {
-            tree.add_directory(path).ok()?;
-        } else {
-            tree.add(&found).ok()?;
-        }
-        Some(tree)
-    }
-
-    fn add_directory(&mut self, directory: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            let found = fs::metadata(&path)?;
-            match found.is_dir() {
-                true => self.add_directory(&path)?,
-                false => self.add(&found)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, found: &fs::Metadata) -> io::Result<()> {
-        self.files += 1;
-        self.bytes += found.len();
-        self.changed = self.changed.max(found.modified()?);
-        Ok(())
-    }
-
-    /// Returns whether an asset has the same number of files and bytes, and no file has changed since it was added.
-    fn is_in(&self, row: &AssetRow) -> bool {
-        let added: Option<Timestamp> = row.added.parse().ok();
-        let changed = Timestamp::try_from(self.changed).ok();
-        (row.files, row.asset.bytes) == (self.files, self.bytes)
-            && added
-                .zip(changed)
-                .is_some_and(|(added, changed)| changed.as_second() <= added.as_second())
-    }
-}
-
-/// Returns whether the samples in a directory are complete, and their document satisfies `is_expected`.
-fn is_complete(directory: &Path, is_expected: impl Fn(&SampleSet) -> bool) -> bool {
-    let document = fs::read(directory.join(SampleSet::FILE)).ok();
-    let set = document.and_then(|bytes| SampleSet::from_json(&bytes).ok());
-    SampleSet::check_whole(directory).is_ok() && set.is_some_and(|set| is_expected(&set))
-}
-
-/// Predicts the size of a set of samples in bytes. Returns `None` if the samples differ in size.
-fn sample_bytes(formed: &Benchmark, samples: usize) -> Option<u64> {
-    if formed.model.windows.is_some() {
-        return None;
-    }
-    let sample = u64::try_from(formed.model.sample_bytes()?).ok()?;
-    u64::try_from(samples)
-        .ok()?
-        .checked_mul(sample.checked_add(NPY_HEADER)?)
-}
-
-fn lines(path: &Path) -> Option<usize> {
-    Some(fs::read_to_string(path).ok()?.lines().count())
+/// Returns whether an asset has the same number of files and bytes, and no file has changed since it was added.
+fn is_current(found: &SourceTree, row: &AssetRow) -> bool {
+    let added: Option<Timestamp> = row.added.parse().ok();
+    let changed = found
+        .modified()
+        .map_or(Ok(Timestamp::UNIX_EPOCH), Timestamp::try_from)
+        .ok();
+    (row.files, row.asset.bytes) == (found.files(), found.bytes())
+        && added
+            .zip(changed)
+            .is_some_and(|(added, changed)| changed <= added)
 }
 
 /// Describes how the user can get a download.

@@ -1,4 +1,4 @@
-//! Determines the forms of samples that runs on the named devices need, and whether int8 engines have to be calibrated. Requests are resolved in the
+//! Determines the forms of samples that runs on the named devices need, and whether int8 engines need scales. Requests are resolved in the
 //! same way as by `regatta run`.
 
 use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
@@ -14,8 +14,8 @@ use regatta_lab_views::lookup::{self, add};
 pub(super) struct Needs {
     /// The forms, without duplicates.
     pub(super) forms: Vec<Form>,
-    /// Whether any engine is an int8 engine.
-    pub(super) has_int8: bool,
+    /// Whether any engine is an int8 engine without named scales.
+    pub(super) needs_scales: bool,
 }
 
 /// Returns the devices with these names, ids and labels, without duplicates.
@@ -52,7 +52,7 @@ pub(super) fn needs(
 ) -> Result<Needs, Failure> {
     let mut needs = Needs {
         forms: Vec::new(),
-        has_int8: false,
+        needs_scales: false,
     };
     for device in devices {
         for scenario in scenarios(benchmark, round, catalogue)? {
@@ -63,7 +63,7 @@ pub(super) fn needs(
             if !needs.forms.contains(&need.form) {
                 needs.forms.push(need.form);
             }
-            needs.has_int8 |= need.is_int8;
+            needs.needs_scales |= need.needs_scales;
         }
     }
     if needs.forms.is_empty() {

@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use regatta_archives::{Archive, ArchiveError};
-use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, Prep};
+use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, JpegImages, Prep};
 
 use crate::exit::Failure;
-
-/// The usual file names of the labels of classification images.
-pub(super) const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
 
 #[derive(Debug)]
 pub(super) struct Offers(Vec<Offer>);
@@ -139,7 +136,7 @@ impl Offer {
                 let is_labels = download.purpose == DownloadPurpose::Labels
                     && matches!(benchmark.prep, Some(Prep::JpegImages(_)));
                 own.is_some_and(|name| name == file_name(&download.path))
-                    || (is_labels && LABEL_FILES.into_iter().any(is_file))
+                    || (is_labels && JpegImages::LABEL_FILES.into_iter().any(is_file))
             }
         }
     }

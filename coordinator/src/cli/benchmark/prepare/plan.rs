@@ -12,6 +12,8 @@ pub(super) struct Facts {
     pub(super) samples: Vec<SampleFact>,
     /// The calibration samples, if they are selected.
     pub(super) calibration: Option<CalibrationFact>,
+    /// The reason why int8 engines would have no scales, although all files are there.
+    pub(super) no_scales: Option<Obstacle>,
     pub(super) network: NetworkFact,
     /// The files that devices download. Empty if the workspace does not serve assets.
     pub(super) assets: Vec<AssetFact>,
@@ -30,8 +32,12 @@ pub(super) struct DownloadFact {
     pub(super) source: Source,
     /// The size of the download itself. `None` if it is not published.
     pub(super) bytes: Option<u64>,
+    /// The size of the part of it that an interrupted call has downloaded.
+    pub(super) fetched_bytes: u64,
     /// The size of the unpacked files.
     pub(super) unpacked_bytes: Option<u64>,
+    /// The size of the files that an interrupted call has unpacked.
+    pub(super) present_bytes: u64,
 }
 
 /// The way to get a download.
@@ -62,6 +68,8 @@ pub(super) struct SampleFact {
     pub(super) directory: String,
     pub(super) is_made: bool,
     pub(super) bytes: Option<u64>,
+    /// The size of the samples that exist already.
+    pub(super) present_bytes: u64,
     /// The reason why it cannot be made.
     pub(super) obstacle: Option<Obstacle>,
 }
@@ -74,6 +82,8 @@ pub(super) struct CalibrationFact {
     pub(super) directory: String,
     pub(super) is_made: bool,
     pub(super) bytes: Option<u64>,
+    /// The size of the samples that exist already.
+    pub(super) present_bytes: u64,
     pub(super) obstacle: Option<Obstacle>,
 }
 
@@ -109,7 +119,7 @@ pub(super) struct Step {
     pub(super) target: String,
     /// The object of the step, as users see it.
     pub(super) subject: String,
-    /// The size of the result in bytes. `None` if it is not known in advance.
+    /// The bytes that the step adds to the disk. `None` if they are not known in advance.
     pub(super) bytes: Option<u64>,
 }
 
@@ -177,6 +187,8 @@ pub(super) fn plan(facts: &Facts) -> Plan {
     plan.make_samples(facts, has_data);
     plan.make_calibration(facts, has_data);
     plan.add_assets(facts);
+    // The files are complete without scales: a run can name scales, or need none.
+    plan.obstacles.extend(facts.no_scales.clone());
     plan
 }
 
@@ -245,13 +257,18 @@ impl Plan {
             return;
         }
         let index = download.index;
-        let fetch = || step(Action::Fetch { download: index }, download, download.bytes);
+        let left = |bytes: Option<u64>, present| bytes.map(|bytes| bytes.saturating_sub(present));
+        let fetch = || {
+            let bytes = left(download.bytes, download.fetched_bytes);
+            step(Action::Fetch { download: index }, download, bytes)
+        };
         let unpack = |archive| {
             let action = Action::Unpack {
                 download: index,
                 archive,
             };
-            step(action, download, download.unpacked_bytes)
+            let bytes = left(download.unpacked_bytes, download.present_bytes);
+            step(action, download, bytes)
         };
         match &download.source {
             Source::FreeFile => self.steps.push(fetch()),
@@ -285,7 +302,7 @@ impl Plan {
                     action: Action::Prepare { form: set.form },
                     target: set.directory.clone(),
                     subject: format!("samples as {}", set.form),
-                    bytes: set.bytes,
+                    bytes: set.bytes.map(|bytes| bytes.saturating_sub(set.present_bytes)),
                 });
             }
         }
@@ -309,7 +326,7 @@ impl Plan {
                 action: Action::Calibrate { list: set.list },
                 target: set.directory.clone(),
                 subject: list.path.clone(),
-                bytes: set.bytes,
+                bytes: set.bytes.map(|bytes| bytes.saturating_sub(set.present_bytes)),
             });
         }
     }

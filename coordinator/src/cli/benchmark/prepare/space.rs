@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_types::samples::Form;
-use rustix::fs::statvfs;
+use regatta_fsutil::free_space::free_bytes;
+use regatta_types::{assets::DEFAULT_MAX_MIB, samples::Form};
 
 use super::{
     inventory::Subject,
@@ -16,9 +16,6 @@ use super::{
 use crate::{cli::asset::places, exit::Failure};
 use regatta_lab_store::{DeviceRow, workspace::Workspace};
 use regatta_lab_views::wording;
-
-/// The default limit on an agent's assets.
-const USUAL_ASSETS_MAX: u64 = 16 << 30;
 
 /// The space that steps need on one disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +70,7 @@ fn existing(directory: &Path) -> &Path {
 
 /// Returns the free space in bytes, minus the space that the workspace reserves for logs.
 fn available(directory: &Path, workspace: &Workspace) -> Result<u64, Failure> {
-    let disk = statvfs(directory).map_err(|error| unreadable(directory, &error.to_string()))?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let free = free_bytes(directory).map_err(|error| unreadable(directory, &error.to_string()))?;
     Ok(free.saturating_sub(workspace.min_free_bytes()))
 }
 
@@ -132,7 +128,7 @@ fn assets_max(device: &DeviceRow) -> u64 {
         .reported_facts()
         .ok()
         .and_then(|facts| facts.assets_max_bytes);
-    reported.unwrap_or(USUAL_ASSETS_MAX)
+    reported.unwrap_or(DEFAULT_MAX_MIB << 20)
 }
 
 /// Returns the total size in bytes of one run's assets, as far as it is known.

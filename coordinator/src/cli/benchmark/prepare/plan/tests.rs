@@ -22,7 +22,9 @@ fn download(index: usize, purpose: DownloadPurpose, path: &str, source: Source) 
         is_there: false,
         source,
         bytes: Some(10),
+        fetched_bytes: 0,
         unpacked_bytes: Some(100),
+        present_bytes: 0,
     }
 }
 
@@ -48,6 +50,7 @@ fn empty() -> Facts {
             directory: "prep/int8".to_owned(),
             is_made: false,
             bytes: Some(1_000),
+            present_bytes: 0,
             obstacle: None,
         }],
         calibration: Some(CalibrationFact {
@@ -55,8 +58,10 @@ fn empty() -> Facts {
             directory: "prep/list".to_owned(),
             is_made: false,
             bytes: None,
+            present_bytes: 0,
             obstacle: None,
         }),
+        no_scales: None,
         network: NetworkFact {
             missing: vec!["models/net.onnx".to_owned()],
             is_exported: false,
@@ -114,6 +119,33 @@ fn everything_is_got_made_and_added_in_this_order() {
     let bytes: Vec<_> = plan.steps.iter().map(|step| step.bytes).collect();
     let known = [10, 10, 100, 100, 1_000, 10].map(Some);
     assert_eq!(bytes, [&known[..], &[None, Some(28)]].concat());
+}
+
+#[test]
+fn the_disk_needs_no_space_for_what_is_there() {
+    let mut facts = empty();
+    for download in &mut facts.downloads {
+        (download.fetched_bytes, download.present_bytes) = (4, 30);
+    }
+    facts.samples[0].present_bytes = 999;
+    let calibration = facts.calibration.as_mut().unwrap();
+    (calibration.bytes, calibration.present_bytes) = (Some(50), 60);
+    let plan = plan(&facts);
+    let bytes: Vec<_> = plan.steps.iter().map(|step| step.bytes.unwrap()).collect();
+    assert_eq!(bytes, [6, 6, 70, 70, 1, 6, 0, 28]);
+}
+
+#[test]
+fn missing_scales_are_named_when_all_files_are_there_and_added() {
+    let mut facts = complete();
+    facts.assets[1].is_current = false;
+    let obstacle = Obstacle {
+        what: "scales".to_owned(),
+        hint: "--set calibration".to_owned(),
+    };
+    facts.no_scales = Some(obstacle.clone());
+    assert_eq!(steps(&facts), ["add assets assets of prep/int8"]);
+    assert_eq!(plan(&facts).obstacles, [obstacle]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Checks JSON documents against a JSON schema (draft 2020-12). It knows the keywords that the repository's schemas use, and refuses a
 //! schema with any other.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "test code")]
+
 use serde_json::Value;
 
 /// Keywords that describe and do not check.
@@ -16,6 +18,17 @@ pub fn findings(document: &Value, schema: &Value, name: &str) -> Vec<String> {
     let rules = definition(schema, name);
     check(document, rules, schema, name, &mut found);
     found
+}
+
+/// Returns the differences of a document of `regatta` from the definition `name` in `coordinator/commands.schema.json`.
+///
+/// # Panics
+/// As [`findings`].
+#[must_use]
+pub fn command_findings(document: &Value, name: &str) -> Vec<String> {
+    let schema = include_str!("../../../coordinator/commands.schema.json");
+    let schema = serde_json::from_str(schema).expect("a JSON schema");
+    findings(document, &schema, name)
 }
 
 fn definition<'a>(schema: &'a Value, name: &str) -> &'a Value {

@@ -1,0 +1,69 @@
+//! JPEG images of one colour, so that the right class of each is known in advance.
+
+use super::colour_network::Colour;
+
+/// Encodes a baseline JPEG of 8 x 8 pixels: one block of each component, which only has an average.
+pub(crate) fn encode(colour: Colour) -> Vec<u8> {
+    let mut bits = Bits::default();
+    for value in colour {
+        // The tables below: a value's number of bits in four bits, and the end of a block in one.
+        let average = i32::from(value) - 128;
+        let size = i32::BITS - average.abs().leading_zeros();
+        bits.push(size, 4);
+        let negative = i32::from(average < 0);
+        bits.push((average - negative).cast_unsigned(), size);
+        bits.push(0, 1);
+    }
+    let mut image = vec![0xff, 0xd8];
+    // Steps of 8, which is the average's factor.
+    segment(&mut image, 0xdb, &[&[0][..], &[8; 64]].concat());
+    segment(
+        &mut image,
+        0xc0,
+        &[8, 0, 8, 0, 8, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0],
+    );
+    let sizes = [&[0x00][..], &lengths(4, 9), &[0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
+    segment(&mut image, 0xc4, &sizes);
+    segment(&mut image, 0xc4, &[&[0x10][..], &lengths(1, 1), &[0]].concat());
+    segment(&mut image, 0xda, &[3, 1, 0, 2, 0, 3, 0, 0, 63, 0]);
+    image.extend(bits.padded());
+    image.extend([0xff, 0xd9]);
+    image
+}
+
+fn segment(image: &mut Vec<u8>, marker: u8, content: &[u8]) {
+    let length = u16::try_from(content.len() + 2).unwrap().to_be_bytes();
+    image.extend([&[0xff, marker][..], &length, content].concat());
+}
+
+/// Returns the numbers of codes of 1 to 16 bits: `count` codes of `length` bits.
+fn lengths(length: usize, count: u8) -> [u8; 16] {
+    let mut lengths = [0; 16];
+    lengths[length - 1] = count;
+    lengths
+}
+
+#[derive(Default)]
+struct Bits(Vec<bool>);
+
+impl Bits {
+    fn push(&mut self, value: u32, count: u32) {
+        self.0.extend((0..count).rev().map(|bit| value >> bit & 1 == 1));
+    }
+
+    /// Returns the bytes, with a zero after each 0xff.
+    fn padded(mut self) -> Vec<u8> {
+        while !self.0.len().is_multiple_of(8) {
+            self.0.push(true);
+        }
+        let byte = |bits: &[bool]| bits.iter().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+        let mut bytes = Vec::new();
+        for byte in self.0.chunks(8).map(byte) {
+            bytes.push(byte);
+            if byte == 0xff {
+                bytes.push(0);
+            }
+        }
+        bytes
+    }
+}
