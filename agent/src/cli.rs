@@ -52,7 +52,7 @@ pub(crate) enum Command {
     /// Build, inspect and list TensorRT engines of ONNX models
     #[command(subcommand)]
     Engine(EngineCommand),
-    /// Show what this board is and whether it is fit to measure; exit code 1 if it is not
+    /// Show the identity of this board, and whether it is fit to measure; exit code 1 if it is not
     Doctor(DoctorArgs),
     /// Show what CUDA finds, as JSON; `serve` and `doctor` start it
     #[command(hide = true)]
@@ -64,7 +64,7 @@ pub(crate) enum Command {
 pub(crate) enum EngineCommand {
     /// Build an engine unless the cache has it
     Build(Box<EngineBuildArgs>),
-    /// Show what an engine is and whether this device can run it; exit code 1 if it cannot
+    /// Describe an engine, and show whether this device can run it; exit code 1 if it cannot
     Inspect(EngineInspectArgs),
     /// List the engines of a cache
     List(EngineListArgs),
@@ -101,10 +101,10 @@ pub(crate) struct EngineBuildArgs {
     /// Number of optimisation profiles: one for each context that runs at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) profiles: u32,
-    /// Workspace in MiB [default: TensorRT's own limit]
+    /// Workspace in MiB [default: TensorRT's limit]
     #[arg(long, value_name = "MIB")]
     pub(crate) workspace: Option<u32>,
-    /// TensorRT's builder optimisation level [default: TensorRT's own]
+    /// TensorRT's builder optimisation level [default: TensorRT's level]
     #[arg(long, value_name = "0-5", value_parser = clap::value_parser!(u32).range(0..=5))]
     pub(crate) level: Option<u32>,
     /// Build for this DLA core instead of the GPU; needs --precision fp16 or int8
@@ -208,7 +208,7 @@ pub(crate) struct EngineRemoveArgs {
 /// `regatta_tensorrt::Precision`, as words of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EnginePrecision {
-    /// The network's own types, including Q/DQ layers
+    /// The types in the network, including Q/DQ layers
     AsInNetwork,
     /// 16-bit floats allowed
     Fp16,
@@ -358,7 +358,7 @@ pub(crate) struct BenchArgs {
     pub(crate) data: BenchmarkData,
     /// An engine setting (`regatta settings list` shows all); repeatable
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<SettingAssignment>,
     /// The system whose settings apply: a name, a file that ends in .toml, or auto for this board's
     #[arg(long, value_name = "SYSTEM")]
     pub(crate) system: Option<String>,
@@ -411,7 +411,7 @@ pub(crate) struct TuneArgs {
     pub(crate) power_setting: PowerSetting,
     /// An engine setting that stays fixed; repeatable
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<SettingAssignment>,
     /// tensorrt: build no engine; use only those in the cache
     #[arg(long)]
     pub(crate) no_build: bool,
@@ -493,10 +493,20 @@ pub(crate) enum Format {
     Json,
 }
 
+/// An engine setting of the command line, not yet checked.
+#[derive(Debug, Clone)]
+pub(crate) struct SettingAssignment {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
 /// Splits `NAME=VALUE`.
-fn setting(text: &str) -> Result<(String, String), &'static str> {
+fn setting(text: &str) -> Result<SettingAssignment, &'static str> {
     let (name, value) = text
         .split_once('=')
         .ok_or("write an engine setting as NAME=VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    Ok(SettingAssignment {
+        name: name.trim().to_owned(),
+        value: value.trim().to_owned(),
+    })
 }

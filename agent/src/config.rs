@@ -162,9 +162,9 @@ impl AgentConfig {
             ));
         }
         let broker = match &file.broker {
-            Some(value) => {
-                Some(broker(value.get_ref(), file.allow_plain).map_err(|why| (value.span(), why))?)
-            }
+            Some(value) => Some(
+                broker(value.get_ref(), file.allow_plain).map_err(|why| (value.span(), why.to_string()))?,
+            ),
             None => None,
         };
         if let Some(value) = file
@@ -242,23 +242,30 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Why the broker's address is not accepted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InvalidBroker {
+    #[error("`broker` must be mqtts://HOST:PORT or mqtt://HOST:PORT, not `{0}`")]
+    Form(String),
+    #[error(
+        "`broker` is on another machine ({0}), and plain MQTT lets anyone on the network read and forge logs; hint: enroll this \
+         device and use mqtts://, or set `allow_plain = true` if you trust the network"
+    )]
+    Plain(String),
+}
+
 /// Parses the broker's address. Plain MQTT to another machine requires `allow_plain`.
-fn broker(value: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
+fn broker(value: &str, allow_plain: bool) -> Result<BrokerAddress, InvalidBroker> {
     let broker = broker_address(value)?;
     if broker.tls || broker.is_loopback() || allow_plain {
         return Ok(broker);
     }
-    Err(format!(
-        "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge logs; hint: enroll this \
-         device and use mqtts://, or set `allow_plain = true` if you trust the network",
-        broker.host
-    ))
+    Err(InvalidBroker::Plain(broker.host))
 }
 
 /// Parses `mqtts://HOST[:PORT]` or `mqtt://HOST[:PORT]`. An IPv6 address is written in brackets.
-pub(crate) fn broker_address(text: &str) -> Result<BrokerAddress, String> {
-    text.parse()
-        .map_err(|_| format!("`broker` must be mqtts://HOST:PORT or mqtt://HOST:PORT, not `{text}`"))
+pub(crate) fn broker_address(text: &str) -> Result<BrokerAddress, InvalidBroker> {
+    text.parse().map_err(|_| InvalidBroker::Form(text.to_owned()))
 }
 
 /// Returns whether a text can be the host of an address.

@@ -7,7 +7,8 @@ use std::fmt;
 use regatta_text::{ErrorChain, escape_lines};
 
 use crate::suggested_commands::complete;
-use regatta_lab_store::lab_error::{LabError, LabErrorKind};
+use regatta_lab_store::lab_error::LabError;
+use regatta_types::ErrorKind;
 
 /// Success.
 pub(crate) const OK: u8 = 0;
@@ -20,6 +21,13 @@ pub(crate) const COULD_NOT: u8 = 3;
 
 /// Ctrl-C ended the command, as shells report it.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+const fn code_of(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Usage => USAGE,
+        ErrorKind::Internal => COULD_NOT,
+    }
+}
 
 /// The result of a command: its exit code or a failure.
 pub type CommandResult = Result<u8, Failure>;
@@ -42,6 +50,14 @@ impl Failure {
             error: error.into(),
             hint: None,
             workspace_option: None,
+        }
+    }
+
+    /// Creates the failure for a library's error, whose kind decides the exit code.
+    pub(crate) fn of_kind(kind: ErrorKind, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            code: code_of(kind),
+            ..Self::usage(error)
         }
     }
 
@@ -130,10 +146,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         let error = error.into();
         let lab = error.downcast_ref::<LabError>();
         Self {
-            code: match lab.map(LabError::kind) {
-                Some(LabErrorKind::Usage) => USAGE,
-                Some(LabErrorKind::Internal) | None => COULD_NOT,
-            },
+            code: code_of(lab.map_or(ErrorKind::Internal, LabError::kind)),
             hint: lab.and_then(LabError::advice).map(str::to_owned),
             error,
             workspace_option: None,

@@ -51,7 +51,7 @@ fn samples_are_prepared_as_requested_or_not_at_all() {
         (&["--dtype", "int64"], "cannot be made int64_linear"),
         (
             &["--dtype", "int8", "--rounding", "nearest"],
-            "--rounding goes with a scale",
+            "--rounding needs a scale",
         ),
     ] {
         let (code, printed) = refusal(&coordinator.output(&with(flags)));

@@ -112,7 +112,7 @@ impl Disk {
                 ack.committed
             );
             self.acks += 1;
-            if ack.whole == Some(StreamVerdict::Equal) {
+            if ack.verdict == Some(StreamVerdict::Equal) {
                 assert_eq!(
                     recorded,
                     u64::MAX,

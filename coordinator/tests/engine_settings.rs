@@ -167,7 +167,7 @@ fn the_list_shows_every_setting_and_what_is_accepted() {
         assert!(text.contains(setting.name), "{text}");
     }
     assert!(
-        text.contains("an integer from 1 to 1048576") && text.contains("what it does"),
+        text.contains("an integer from 1 to 1048576") && text.contains("meaning"),
         "{text}"
     );
     let (code, printed) = refusal(&coordinator.output(&["settings", "list", "--engine", "cuda"]));

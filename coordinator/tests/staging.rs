@@ -184,7 +184,7 @@ fn infer_reports_the_source_of_each_result() {
     );
     assert_eq!(code, 0, "{printed}");
     assert!(
-        printed.contains("resnet50/multistream\n") && printed.contains("left  "),
+        printed.contains("resnet50/multistream\n") && printed.contains("skipped  "),
         "{printed}"
     );
     assert!(

@@ -221,7 +221,7 @@ fn poisoned_state() -> StateProof {
             read: Some(text.clone()),
         }],
         after: [(text.clone(), text.clone())].into(),
-        not_put_back: Some(text.clone()),
+        not_restored: Some(text.clone()),
         findings: vec![StateFinding {
             seconds: 1.0,
             what: text,

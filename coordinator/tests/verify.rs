@@ -202,7 +202,7 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
         (
             "\"evidence_signature_valid\": true",
             "\"evidence_signature_valid\": null",
-            "it does not say that the evidence is signed",
+            "it does not state that the evidence is signed",
         ),
         (
             "\"spec_sha256\": \"",

@@ -53,7 +53,7 @@ fn binary(name: &str) -> PathBuf {
         .find(|path| path.exists())
         .unwrap_or_else(|| {
             panic!(
-                "{name} is not beside {}: build the whole workspace first (./test)",
+                "{name} is not beside {}: build the complete workspace first (./test)",
                 own.display()
             )
         })

@@ -22,6 +22,7 @@ pub mod hostile_texts;
 pub mod html_check;
 mod lab;
 mod lab_commands;
+pub mod lab_disk;
 pub mod mlperf_benchmark;
 pub mod network_namespace;
 pub mod page_reader;

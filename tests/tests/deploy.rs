@@ -155,7 +155,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         "0.3.0",
     );
     let silent = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
-    assert_refused(&silent, &["the board runs again what it ran before"]);
+    assert_refused(&silent, &["the board runs the earlier version again"]);
     assert_eq!(library_versions(), ["0.1.0"; 2]);
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
@@ -169,7 +169,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         "0.0.9",
     );
     let older = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
-    assert_refused(&older, &["the board runs again what it ran before"]);
+    assert_refused(&older, &["the board runs the earlier version again"]);
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");
 

@@ -109,7 +109,7 @@ impl Foreign {
                 let ack = Ack {
                     stream: name,
                     committed: file.metadata().expect("its length").len(),
-                    whole: Some(StreamVerdict::Equal),
+                    verdict: Some(StreamVerdict::Equal),
                 };
                 self.say(Leaf::Ack(id(run)), &ack);
             }

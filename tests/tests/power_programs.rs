@@ -311,7 +311,7 @@ fn a_ptd_that_ends(directory: &Path) {
         output.status.code() == Some(3) && words.contains("the power server is gone"),
         "{words}"
     );
-    server.wait_for("PTDaemon 1 has ended (exit status: 70); its last words: FAKEPTD: simulated crash");
+    server.wait_for("PTDaemon 1 has ended (exit status: 70); its last output: FAKEPTD: simulated crash");
     assert!(
         server.greeted().query("time").parse::<f64>().is_ok(),
         "the server goes on"

@@ -14,7 +14,7 @@ use regatta_types::{
     samples::{Form, SampleSet},
 };
 
-use crate::exit::Failure;
+use crate::{cli::SettingAssignment, exit::Failure};
 
 /// The flags that select the benchmark.
 #[derive(Debug, Clone, Copy)]
@@ -69,8 +69,13 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
 ///
 /// # Errors
 /// [`Failure`] when the engine does not accept a setting or its value.
-pub(crate) fn settings(engine: EngineKind, pairs: &[(String, String)]) -> Result<EngineSettings, Failure> {
-    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+pub(crate) fn settings(
+    engine: EngineKind,
+    assignments: &[SettingAssignment],
+) -> Result<EngineSettings, Failure> {
+    let pairs = assignments
+        .iter()
+        .map(|assignment| (assignment.name.as_str(), assignment.value.as_str()));
     EngineSettings::parse(engine, pairs).map_err(Failure::usage)
 }
 

@@ -17,7 +17,7 @@ use tokio::{
 
 use super::supervisor::Supervisor;
 use crate::{
-    config::{AgentConfig, broker_address},
+    config::{AgentConfig, InvalidBroker, broker_address},
     enrollment::{Enrollment, FirstBoot, TOKEN_FILE},
     exit::Failure,
 };
@@ -37,7 +37,7 @@ pub(super) struct Lab {
 #[derive(Debug, thiserror::Error)]
 enum LabError {
     #[error("the enrollment has an invalid broker address: {0}")]
-    Broker(String),
+    Broker(InvalidBroker),
     #[error("the daemon's signals cannot be waited for")]
     Signals(#[source] io::Error),
 }
@@ -107,7 +107,7 @@ fn enrolled_lab(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
     }
     if !broker.tls && !broker.is_loopback() {
         tracing::warn!(
-            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
+            "unencrypted MQTT to {}: anyone on the network can read and forge messages (allow_plain)",
             broker.host
         );
     }

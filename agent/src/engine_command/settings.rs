@@ -80,7 +80,7 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
     let model = BenchmarkCatalogue::read_file(file)?.model;
     if model.networks().len() > 1 {
         return Err(Failure::usage(anyhow::anyhow!(
-            "{} has the shapes of samples, and its model has several networks; hint: use --input-shape for what a network leaves dynamic",
+            "{} has the shapes of samples, and its model has several networks; hint: use --input-shape for the dynamic dimensions of a network",
             file.display()
         )));
     }

@@ -94,10 +94,7 @@ pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     let plugins = plugin_libraries(settings, &plan.benchmark.model, plan.scratch.as_deref());
     let mut descriptions = Vec::with_capacity(engines.len());
     for (directory, _) in &engines {
-        descriptions.push(
-            description(directory, &cache, &plugins)?
-                .unwrap_or_else(|reason| serde_json::json!({ "engine": directory, "error": reason })),
-        );
+        descriptions.push(description(directory, &cache, &plugins)?);
     }
     if descriptions.is_empty() {
         return Err(Failure::could_not(anyhow!(
@@ -132,13 +129,9 @@ fn engines_of_model(plan: &RunPlan) -> Result<(PathBuf, Vec<(PathBuf, CacheEntry
     Ok((cache, engines.collect()))
 }
 
-/// Returns what `engine inspect` prints of an engine, or why it cannot be read. Its code 1 means that the engine does not run here; the
+/// Returns what `engine inspect` prints of an engine, or an object with the `error` for which it cannot be read. Its code 1 means that the engine does not run here; the
 /// description says why.
-fn description(
-    directory: &Path,
-    cache: &Path,
-    plugins: &[PathBuf],
-) -> Result<Result<Value, String>, Failure> {
+fn description(directory: &Path, cache: &Path, plugins: &[PathBuf]) -> Result<Value, Failure> {
     let output = Command::new("/proc/self/exe")
         .args(["engine", "inspect", "--format", "json", "--cache"])
         .arg(cache)
@@ -154,7 +147,11 @@ fn description(
     // The run's log may be on a full disk.
     let _ = io::stderr().write_all(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stderr);
-    Ok(serde_json::from_slice(&output.stdout).map_err(|_| format!("{} ({})", printed.trim(), output.status)))
+    let description = serde_json::from_slice(&output.stdout);
+    Ok(description.unwrap_or_else(|_| {
+        let error = format!("{} ({})", printed.trim(), output.status);
+        serde_json::json!({ "engine": directory, "error": error })
+    }))
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {

@@ -69,7 +69,7 @@ pub(super) fn tune(
     match status.success() {
         true => Ok(()),
         false => Err(Failure::could_not(anyhow!(
-            "the search found no settings that run ({status}); {REPORT} and run.log say why"
+            "the search found no settings that run ({status}); see {REPORT} and run.log for the reason"
         ))),
     }
 }

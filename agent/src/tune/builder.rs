@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::process;
+use super::{process, trial_failure::TrialFailure};
 
 /// A builder of engines for one search.
 pub(super) struct Builder {
@@ -23,15 +23,15 @@ pub(super) struct Builder {
 pub(super) struct Build {
     words: Vec<String>,
     /// The build time, or why it failed.
-    outcome: Result<Duration, String>,
+    outcome: Result<Duration, TrialFailure>,
 }
 
 impl Builder {
     /// Builds the engine that a run named. Returns `false` if it was built before, so something else must be missing for the run.
     ///
     /// # Errors
-    /// A description, when the build fails or failed before.
-    pub(super) fn build(&mut self, missing: &[String], patience: Duration) -> Result<bool, String> {
+    /// When the build fails or failed before.
+    pub(super) fn build(&mut self, missing: &[String], patience: Duration) -> Result<bool, TrialFailure> {
         let words = self.words(missing);
         if let Some(known) = self.tried.iter().find(|build| build.words == words) {
             return known.outcome.clone().map(|_| false);
@@ -42,10 +42,10 @@ impl Builder {
                 if ended.is_well() {
                     Ok(begun.elapsed())
                 } else {
-                    Err(ended.why())
+                    Err(ended.failure())
                 }
             })
-            .map_err(|reason| format!("its engine is not built: {reason}"));
+            .map_err(|failure| TrialFailure(format!("its engine is not built: {failure}")));
         self.tried.push(Build {
             words,
             outcome: outcome.clone(),

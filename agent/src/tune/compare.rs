@@ -9,17 +9,17 @@ const RESAMPLES: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     /// A larger one: samples or queries per second.
-    Most,
+    Maximize,
     /// A smaller one: milliseconds.
-    Least,
+    Minimize,
 }
 
 impl Goal {
     /// Returns how many times better `one` is than `other`.
     pub(super) fn ratio(self, one: f64, other: f64) -> f64 {
         match self {
-            Self::Most => one / other,
-            Self::Least => other / one,
+            Self::Maximize => one / other,
+            Self::Minimize => other / one,
         }
     }
 }
@@ -89,21 +89,21 @@ mod tests {
             [100.0, 101.0, 99.0, 100.5, 99.5],
             [110.0, 109.0, 111.0, 110.5, 109.5],
         );
-        let ratio = Ratio::of(Goal::Most, &quick, &slow);
+        let ratio = Ratio::of(Goal::Maximize, &quick, &slow);
         assert!(
             (ratio.median - 1.1).abs() < 1e-9 && ratio.is_better(),
             "{ratio:?}"
         );
-        assert!(Ratio::of(Goal::Least, &quick, &slow).is_worse());
+        assert!(Ratio::of(Goal::Minimize, &quick, &slow).is_worse());
         let (one, other) = (
             [100.0, 120.0, 80.0, 101.0, 99.0],
             [102.0, 79.0, 121.0, 98.0, 103.0],
         );
-        let ratio = Ratio::of(Goal::Most, &one, &other);
+        let ratio = Ratio::of(Goal::Maximize, &one, &other);
         assert!(!ratio.is_better() && !ratio.is_worse(), "{ratio:?}");
         assert_eq!(
             ratio,
-            Ratio::of(Goal::Most, &one, &other),
+            Ratio::of(Goal::Maximize, &one, &other),
             "by chance, but by the same"
         );
     }

@@ -107,7 +107,7 @@ impl Section<'_> {
             };
             let outcome = match &trial.outcome {
                 Ok(figure) => format!("{figure:.4}"),
-                Err(reason) => format!("failed: {}", reason.replace(['\n', '\r'], " ")),
+                Err(failure) => format!("failed: {}", failure.0.replace(['\n', '\r'], " ")),
             };
             let settings = self.settings(trial);
             let seconds = trial.length.as_secs_f64();
@@ -195,7 +195,7 @@ pub(super) fn summary(part: &Section<'_>) -> String {
     let name = format!("{} {}", part.benchmark, part.scenario);
     let Some(found) = part.found else {
         let failed = part.trials.iter().find_map(|trial| trial.outcome.as_ref().err());
-        let why = failed.map_or("no time for any trial", String::as_str);
+        let why = failed.map_or("no time for any trial", |failure| failure.0.as_str());
         return format!("{name}: nothing ran: {why}\n");
     };
     let settings = part.space.settings(&found.candidate);

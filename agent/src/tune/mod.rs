@@ -12,6 +12,7 @@ mod process;
 mod search;
 mod space;
 mod trial;
+mod trial_failure;
 
 use std::{
     fs,
@@ -138,7 +139,7 @@ impl Tuning<'_> {
         let mut failure = None;
         let mut observe = |trials: &[search::Trial], found: Option<&search::Found>| {
             let part = self.part(&benchmark, scenario, &space, &measured, trials, found);
-            tell_progress(&part);
+            report_progress(&part);
             let partial = "the search was not finished when this was written";
             let text = format!(
                 "{}{}{}",
@@ -151,19 +152,19 @@ impl Tuning<'_> {
         let mut search = Search {
             space: &space,
             goal: match scenario {
-                Scenario::SingleStream | Scenario::MultiStream => Goal::Least,
-                Scenario::Server | Scenario::Offline => Goal::Most,
+                Scenario::SingleStream | Scenario::MultiStream => Goal::Minimize,
+                Scenario::Server | Scenario::Offline => Goal::Maximize,
             },
-            stand: trials,
+            bench: trials,
             limit,
             seeds: seeds.iter().map(|seed| space.of_settings(seed)).collect(),
             trials: Vec::new(),
             observe: &mut observe,
         };
         let found = search.run();
-        let (trials, engine) = (search.trials, search.stand.engine);
+        let (trials, engine) = (search.trials, search.bench.engine);
         let built = search
-            .stand
+            .bench
             .builder
             .map_or_else(Vec::new, |builder| builder.built_engines());
         if let Some(error) = failure {
@@ -345,11 +346,11 @@ fn name_of(facts: &DeviceFacts) -> String {
     }
 }
 
-fn tell_progress(part: &Section<'_>) {
+fn report_progress(part: &Section<'_>) {
     let Some(last) = part.trials.last() else { return };
     let outcome = match &last.outcome {
         Ok(figure) => format!("{} {}", significant(*figure, 4), file::unit(part.scenario)),
-        Err(reason) => format!("failed: {reason}"),
+        Err(failure) => format!("failed: {failure}"),
     };
     let best = part.found.map_or_else(String::new, |found| {
         format!(" (best {})", significant(found.figure, 4))

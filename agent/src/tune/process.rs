@@ -11,8 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Polling interval.
-const LOOK: Duration = Duration::from_millis(10);
+use super::trial_failure::TrialFailure;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A finished process.
 pub(super) struct Ended {
@@ -26,14 +27,14 @@ pub(super) struct Ended {
 /// overwrites it.
 ///
 /// # Errors
-/// A description, when the process cannot be started or exceeds the limit.
+/// When the process cannot be started or exceeds the limit.
 pub(super) fn run(
     program: &Path,
     words: &[String],
     directory: &Path,
     patience: Duration,
-) -> Result<Ended, String> {
-    let start_error = |error: io::Error| format!("cannot be started: {error}");
+) -> Result<Ended, TrialFailure> {
+    let start_error = |error: io::Error| TrialFailure(format!("cannot be started: {error}"));
     let (out, err) = (directory.join("stdout"), directory.join("stderr"));
     let child = Command::new(program)
         .args(words)
@@ -51,20 +52,20 @@ pub(super) fn run(
 }
 
 /// Waits until the process ends, and kills it after `patience`.
-fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
+fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, TrialFailure> {
     let begun = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),
-            Ok(None) if begun.elapsed() < patience => thread::sleep(LOOK),
+            Ok(None) if begun.elapsed() < patience => thread::sleep(POLL_INTERVAL),
             ended => {
                 // The process may have ended just now.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(ended.err().map_or_else(
-                    || "ran longer than the time limit, and was ended".to_owned(),
-                    |error| format!("cannot be waited for: {error}"),
-                ));
+                return Err(match ended {
+                    Err(error) => format!("cannot be waited for: {error}").into(),
+                    Ok(_) => "ran longer than the time limit, and was ended".into(),
+                });
             }
         }
     }
@@ -77,18 +78,19 @@ impl Ended {
     }
 
     /// Returns why the process failed, from its signal or its last line of output.
-    pub(super) fn why(&self) -> String {
+    pub(super) fn failure(&self) -> TrialFailure {
         let has_text = |line: &&str| !line.trim().is_empty() && !line.starts_with("For more information");
         let last = self.stderr.lines().rev().find(has_text);
         let last = last
             .unwrap_or_default()
             .trim()
             .trim_start_matches("regatta-agent: ");
-        match self.status.signal() {
+        let reason = match self.status.signal() {
             Some(9) => "killed by signal 9, as the kernel does when memory runs out".to_owned(),
             Some(signal) => format!("killed by signal {signal} {last}").trim_end().to_owned(),
             None if last.is_empty() => format!("ended with code {}", self.status.code().unwrap_or_default()),
             None => last.to_owned(),
-        }
+        };
+        TrialFailure(reason)
     }
 }

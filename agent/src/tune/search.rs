@@ -1,6 +1,6 @@
 //! The search for the best choice within a time limit. It has three parts: coarse rounds, steps to better neighbours,
 //! and an alternating comparison of the last two. Each coarse round keeps half of the choices and doubles the time per
-//! trial. The search drives a [`Stand`] and does not start processes or read clocks itself.
+//! trial. The search drives a [`TestBench`] and does not start processes or read clocks itself.
 
 use std::time::Duration;
 
@@ -9,20 +9,21 @@ use regatta_types::engine_settings::EngineSettings;
 use super::{
     compare::{Goal, Ratio, median},
     space::{Candidate, Space},
+    trial_failure::TrialFailure,
 };
 
 /// A source of measurements.
-pub(super) trait Stand {
+pub(super) trait TestBench {
     /// Measures a choice for about `length` and returns the scenario's figure. `best` is the best figure so far.
     ///
     /// # Errors
-    /// A description, when the choice does not run.
+    /// When the choice does not run.
     fn measure(
         &mut self,
         settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
-    ) -> Result<f64, String>;
+    ) -> Result<f64, TrialFailure>;
 
     /// Returns the time since the search started.
     fn spent(&self) -> Duration;
@@ -49,7 +50,7 @@ pub(super) struct Trial {
     /// The requested length.
     pub(super) length: Duration,
     /// The figure, or why there is none.
-    pub(super) outcome: Result<f64, String>,
+    pub(super) outcome: Result<f64, TrialFailure>,
 }
 
 /// The result of a search.
@@ -69,7 +70,7 @@ pub(super) struct Found {
 pub(super) struct Search<'a, S> {
     pub(super) space: &'a Space,
     pub(super) goal: Goal,
-    pub(super) stand: S,
+    pub(super) bench: S,
     /// The time limit.
     pub(super) limit: Duration,
     /// Configurations to try unchanged.
@@ -96,7 +97,7 @@ const MIN_TURNS: usize = 3;
 /// Smallest improvement for which a step is measured again.
 const PROMISE: f64 = 1.003;
 
-impl<S: Stand> Search<'_, S> {
+impl<S: TestBench> Search<'_, S> {
     /// Searches until it is complete or the time is over. Returns `None` if no choice runs.
     pub(super) fn run(&mut self) -> Option<Found> {
         let first = (self.limit / TRIALS).clamp(FIRST.0, FIRST.1);
@@ -328,9 +329,9 @@ impl<S: Stand> Search<'_, S> {
             .collect()
     }
 
-    fn measure(&mut self, candidate: &Candidate, part: Part, length: Duration) -> Result<f64, String> {
+    fn measure(&mut self, candidate: &Candidate, part: Part, length: Duration) -> Result<f64, TrialFailure> {
         let best = self.best().map(|(_, figure)| figure);
-        let outcome = self.stand.measure(&self.space.settings(candidate), length, best);
+        let outcome = self.bench.measure(&self.space.settings(candidate), length, best);
         self.trials.push(Trial {
             candidate: candidate.clone(),
             part,
@@ -345,7 +346,7 @@ impl<S: Stand> Search<'_, S> {
     }
 
     fn is_over(&self, share: f64) -> bool {
-        self.stand.spent() >= self.limit.mul_f64(share)
+        self.bench.spent() >= self.limit.mul_f64(share)
     }
 }
 

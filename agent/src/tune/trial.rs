@@ -10,7 +10,7 @@ use std::{
 use regatta_types::{Scenario, engine_settings::EngineSettings};
 use serde::Deserialize;
 
-use super::{builder::Builder, process, search::Stand};
+use super::{builder::Builder, process, search::TestBench, trial_failure::TrialFailure};
 
 /// Time by which a trial may exceed the search's limit, besides three times its length. Large engines take long to
 /// load.
@@ -71,13 +71,13 @@ struct Counts {
     samples: u64,
 }
 
-impl Stand for Trials {
+impl TestBench for Trials {
     fn measure(
         &mut self,
         settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, TrialFailure> {
         match self.scenario {
             Scenario::SingleStream | Scenario::MultiStream => {
                 // Half of the known latency, because LoadGen prepares as many queries as duration and latency need.
@@ -103,7 +103,7 @@ impl Trials {
         settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, TrialFailure> {
         let mut expected = best.unwrap_or(FIRST_RATE);
         for _ in 0..PROBES {
             let (rate, report) = self.run(settings, length, "target_qps", expected)?;
@@ -114,7 +114,7 @@ impl Trials {
             }
             expected = rate;
         }
-        Err("gets faster with every longer run".to_owned())
+        Err("gets faster with every longer run".into())
     }
 
     /// Returns the highest rate that keeps the latency bound. The rate is doubled or halved until there is a bound on
@@ -124,7 +124,7 @@ impl Trials {
         settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, TrialFailure> {
         let (mut kept, mut missed): (Option<f64>, Option<f64>) = (None, None);
         let mut rate = best.map_or(FIRST_RATE, |best| best * 1.02);
         for _ in 0..SERVER_RUNS {
@@ -141,7 +141,7 @@ impl Trials {
                 (None, None) => rate,
             };
         }
-        kept.ok_or_else(|| "does not keep the latency bound at any tried rate".to_owned())
+        kept.ok_or_else(|| "does not keep the latency bound at any tried rate".into())
     }
 
     /// Runs LoadGen once in a separate process. Returns LoadGen's metric and the report.
@@ -151,10 +151,10 @@ impl Trials {
         length: Duration,
         key: &str,
         expected: f64,
-    ) -> Result<(f64, Report), String> {
+    ) -> Result<(f64, Report), TrialFailure> {
         let conf = self.directory.join("user.conf");
         fs::write(&conf, self.conf(length, key, expected))
-            .map_err(|error| format!("cannot be started: {error}"))?;
+            .map_err(|error| TrialFailure(format!("cannot be started: {error}")))?;
         let mut words = self.words.clone();
         words.extend(["--user-conf".to_owned(), conf.display().to_string()]);
         for assignment in self.fixed.clone().or(settings.clone()).assignments() {
@@ -169,12 +169,12 @@ impl Trials {
                 .reasons
                 .first()
                 .cloned()
-                .unwrap_or_else(|| "gave no figure".to_owned())),
+                .map_or_else(|| "gave no figure".into(), TrialFailure)),
         }
     }
 
     /// Returns the report of a `bench`. Missing engines are built first, for one unit after the other.
-    fn report(&mut self, words: &[String], length: Duration) -> Result<Report, String> {
+    fn report(&mut self, words: &[String], length: Duration) -> Result<Report, TrialFailure> {
         loop {
             let patience = self.left() + length * 3 + GRACE;
             let ended = process::run(&self.program, words, &self.directory, patience)?;
@@ -188,7 +188,7 @@ impl Trials {
                 _ => false,
             };
             if !is_built {
-                return Err(ended.why());
+                return Err(ended.failure());
             }
         }
     }

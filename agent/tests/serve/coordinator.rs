@@ -285,7 +285,7 @@ impl Coordinator {
             .end
             .clone()
             .filter(|end| stream.bytes.len() as u64 >= end.length);
-        let whole = complete.map(|end| {
+        let verdict = complete.map(|end| {
             let equal = <[u8; 32]>::from(Sha256::digest(&stream.bytes)) == end.sha256 && doubts == 0;
             stream.whole = equal;
             if !equal {
@@ -301,7 +301,7 @@ impl Coordinator {
         let ack = Ack {
             stream: name.clone(),
             committed: stream.bytes.len() as u64,
-            whole,
+            verdict,
         };
         known.doubts = doubts;
         let answer = (

@@ -140,7 +140,7 @@ fn a_state_is_set_proven_sampled_and_put_back() {
             .any(|why| why.contains("not from the machine itself"))
     );
     let proof = evidence.state.unwrap();
-    assert_eq!((&proof.requested, &proof.not_put_back), (&spec.state, &None));
+    assert_eq!((&proof.requested, &proof.not_restored), (&spec.state, &None));
     let gpu = proof
         .set
         .iter()
@@ -291,7 +291,7 @@ fn a_helper_that_is_killed_fails_the_run_and_another_puts_back() {
         "{reason}"
     );
     assert_eq!(bytes_of(lab.root.path()), before);
-    assert_eq!(lab.proof(&spec).not_put_back, None);
+    assert_eq!(lab.proof(&spec).not_restored, None);
 }
 
 #[test]

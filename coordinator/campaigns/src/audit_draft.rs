@@ -7,8 +7,11 @@ use regatta_types::RunId;
 use regatta_lab_runs::audit::{self, PlanError};
 use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
 
-/// Returns the draft of the audit `test` of a performance run and an accuracy run. The inner error is the reason why there is none, as text
-/// for the attempt.
+/// Why an attempt has no run: the reason of its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NoDraft(pub(super) String);
+
+/// Returns the draft of the audit `test` of a performance run and an accuracy run. The inner error is the reason why there is none.
 ///
 /// # Errors
 /// Returns an error when the store fails.
@@ -19,7 +22,7 @@ pub(super) fn audit_draft(
     catalogue: &Catalogue,
     workspace: &Workspace,
     store: &Store,
-) -> anyhow::Result<Result<RunDraft, String>> {
+) -> anyhow::Result<Result<RunDraft, NoDraft>> {
     let drafted = audit::of_runs(workspace, store, performance, accuracy).and_then(|audited| {
         let round = &audited.performance.draft.spec.round;
         match catalogue.round(Some(round)) {
@@ -28,8 +31,8 @@ pub(super) fn audit_draft(
         }
     });
     match drafted {
-        Ok(mut drafts) => Ok(drafts.pop().ok_or_else(|| format!("{test} has no run"))),
+        Ok(mut drafts) => Ok(drafts.pop().ok_or_else(|| NoDraft(format!("{test} has no run")))),
         Err(PlanError::Store(error)) => Err(error.into()),
-        Err(error) => Ok(Err(ErrorChain(&error).to_string())),
+        Err(error) => Ok(Err(NoDraft(ErrorChain(&error).to_string()))),
     }
 }

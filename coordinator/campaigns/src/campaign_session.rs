@@ -33,7 +33,7 @@ enum CampaignSessionError {
     #[error("round {0} has no rules for power")]
     NoPowerRules(String),
     /// The meter was removed.
-    #[error("the lab has no meter `{0}` any more")]
+    #[error("the meter `{0}` was removed from the lab")]
     NoMeter(String),
     /// A machine cannot be reached.
     #[error(transparent)]

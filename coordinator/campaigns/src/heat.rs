@@ -19,8 +19,13 @@ pub(super) fn heat(combination: &Combination) -> Heat {
     2 * Heat::from(is_busy) + Heat::from(!is_limited)
 }
 
-/// An attempt's place in time: when it was requested, its cell and its number.
-type AttemptTime = (String, u64, u64);
+/// An attempt's place in time. The order of fields is that of attempts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct AttemptTime {
+    requested: String,
+    cell: u64,
+    number: u64,
+}
 
 /// The heat of each device's attempts, by time.
 #[derive(Debug, Default)]
@@ -49,7 +54,11 @@ impl DeviceHeat {
 }
 
 fn time(attempt: &AttemptRow) -> AttemptTime {
-    (attempt.requested.clone(), attempt.cell, attempt.number)
+    AttemptTime {
+        requested: attempt.requested.clone(),
+        cell: attempt.cell,
+        number: attempt.number,
+    }
 }
 
 #[cfg(test)]

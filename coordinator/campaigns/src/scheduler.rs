@@ -33,7 +33,7 @@ use regatta_lab_store::{
 /// The interval for polling the store. Commands of other processes change it without a notification.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The interval for a full check although nothing changed: deadlines and absences.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The reason of runs and attempts that end because a user aborted the campaign.
 const ABORTED: &str = "the campaign was aborted by the user";
 
@@ -88,7 +88,7 @@ impl Scheduler {
         let mut looked = None;
         while let Some(count) = notifier.wait(heard, PAUSE) {
             let now_version = self.store.data_version().ok();
-            let is_recent = looked.is_some_and(|looked: Instant| looked.elapsed() < LOOK_AGAIN);
+            let is_recent = looked.is_some_and(|looked: Instant| looked.elapsed() < RECHECK_INTERVAL);
             if count == heard && now_version == version && is_recent {
                 continue;
             }

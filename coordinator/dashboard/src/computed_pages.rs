@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use regatta_types::ErrorKind;
 
 use super::{
     compare_page,
@@ -21,11 +22,7 @@ use super::{
     power_page::{self, SessionView},
     route_table::Routes,
 };
-use regatta_lab_store::{
-    Store,
-    lab_error::{LabError, LabErrorKind},
-    workspace::Workspace,
-};
+use regatta_lab_store::{Store, lab_error::LabError, workspace::Workspace};
 
 pub(super) fn add_routes(routes: Routes) -> Routes {
     routes
@@ -103,7 +100,7 @@ fn suggestions(hub: &Hub) -> Result<(Suggestions, Workspace), PageError> {
 
 /// Returns the status of a page that shows a failure: the reader's words, or the coordinator.
 fn status(failure: &LabError) -> StatusCode {
-    if failure.kind() == LabErrorKind::Usage {
+    if failure.kind() == ErrorKind::Usage {
         return StatusCode::BAD_REQUEST;
     }
     tracing::error!("the live page cannot compute: {}", failure.sentence());

@@ -11,7 +11,7 @@ use super::{
     outside_text::{NAME, SENTENCE, UNKNOWN, elapsed, path_segment, shown},
     pieces::Pieces,
 };
-use regatta_lab_store::{self as store, DeviceRow, HealthLogEntry, Store};
+use regatta_lab_store::{self as store, DeviceRow, HealthLogEntry, HealthOrigin, Store};
 use regatta_lab_views::wording;
 
 /// The longest reason of an operator, in characters.
@@ -85,7 +85,7 @@ fn facts(snapshot: &DeviceSnapshot, now: Timestamp) -> Markup {
     let row = &snapshot.row;
     let health = row.health.health().as_str();
     let activity = row.activity().as_str();
-    let (since, by, cause) = row.health.shown();
+    let HealthOrigin { since, by, cause } = row.health.shown();
     let facts = row.reported_facts().ok();
     let board = facts.as_ref().map_or("", |facts| facts.model.trim());
     html! {

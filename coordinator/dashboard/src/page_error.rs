@@ -6,13 +6,11 @@ use axum::{
 };
 use maud::html;
 use regatta_text::ErrorChain;
+use regatta_types::ErrorKind;
 
 use super::{layout, outside_text::shown};
 use regatta_lab_power::SessionRecordError;
-use regatta_lab_store::{
-    StoreError,
-    lab_error::{LabError, LabErrorKind},
-};
+use regatta_lab_store::{StoreError, lab_error::LabError};
 
 /// Seconds after which an address that sent too many wrong tokens may send one more: `Retry-After` of status 429.
 pub(super) const TOKEN_PAUSE_S: u16 = 5;
@@ -129,7 +127,7 @@ impl PageError {
 impl From<&LabError> for PageError {
     /// Converts the failure of an invalid request or of the coordinator. The sentence includes the hint.
     fn from(failure: &LabError) -> Self {
-        if failure.kind() != LabErrorKind::Usage {
+        if failure.kind() != ErrorKind::Usage {
             tracing::error!("the live page cannot compute: {}", failure.sentence());
             return Self::internal();
         }

@@ -68,7 +68,7 @@ impl HostNames {
         if ![Method::GET, Method::HEAD, Method::POST].contains(request.method()) {
             return Some(PageError {
                 status: StatusCode::METHOD_NOT_ALLOWED,
-                message: "the page does not accept such a request".to_owned(),
+                message: "the page does not accept this request".to_owned(),
                 hint: "Change the lab with the commands of `regatta`.",
             });
         }

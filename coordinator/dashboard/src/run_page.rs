@@ -129,6 +129,6 @@ fn verdict(row: &RunRow) -> Markup {
 fn repeat(row: &RunRow) -> Markup {
     match repeat_command(row) {
         Ok(command) => html! { pre tabindex="0" { code { (shown(&command, 4_000)) } } },
-        Err(why) => html! { p { "No single command does: " (why) "." } },
+        Err(reason) => html! { p { "No single command does: " (reason) "." } },
     }
 }

@@ -40,7 +40,7 @@ pub struct PageTls {
 pub struct PageServer {
     url: String,
     /// Whether a login is required and no token exists.
-    lacks_tokens: bool,
+    has_no_tokens: bool,
     /// The program that has the default port, if the page is at another one.
     displaced: Option<PortHolder>,
     tasks: [JoinHandle<()>; 2],
@@ -77,7 +77,7 @@ impl PageServer {
         let open = || Store::open(&workspace.database());
         let store = open()?;
         store.service().set_page(&url)?;
-        let lacks_tokens = tls.is_some() && store.page_tokens().all()?.is_empty();
+        let has_no_tokens = tls.is_some() && store.page_tokens().all()?.is_empty();
         let hub = Hub::new(Reader::new(store, workspace.clone()));
         let access = Access::new(open()?, tls.is_some())?;
         let router = routes(Arc::clone(&hub), hosts, access);
@@ -98,7 +98,7 @@ impl PageServer {
         let tasks = [accepting, tokio::spawn(hub.follow())];
         Ok(Some(Self {
             url,
-            lacks_tokens,
+            has_no_tokens,
             displaced,
             tasks,
         }))
@@ -110,8 +110,8 @@ impl PageServer {
     }
 
     /// Returns whether a login is required and no token exists.
-    pub const fn lacks_tokens(&self) -> bool {
-        self.lacks_tokens
+    pub const fn has_no_tokens(&self) -> bool {
+        self.has_no_tokens
     }
 
     /// Returns the program that has the default port, if the page is at another one for that reason.

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The oldest glibc that the agent supports: JetPack 5's.
-const OLDEST_GLIBC: (u32, u32) = (2, 31);
+const MIN_GLIBC: (u32, u32) = (2, 31);
 /// The space that must stay free, in KiB.
 const SPARE_KIB: u64 = 16 * 1024;
 
@@ -25,7 +25,7 @@ pub enum CompatibilityError {
     /// The board's glibc is too old.
     #[error(
         "this board has glibc {}.{}{}, and the agent needs {}.{} (JetPack 5) or later",
-        .found.0, .found.1, .jetpack, OLDEST_GLIBC.0, OLDEST_GLIBC.1
+        .found.0, .found.1, .jetpack, MIN_GLIBC.0, MIN_GLIBC.1
     )]
     OldGlibc {
         /// Its version.
@@ -70,7 +70,7 @@ impl CompatibilityError {
             Self::Architecture { .. } => Some("the agent is made for arm64 and amd64"),
             Self::OldGlibc { .. } => Some("flash JetPack 5 or later"),
             Self::NoGlibc => None,
-            Self::Disk { .. } => Some("make room there and run this again"),
+            Self::Disk { .. } => Some("free space there and run this again"),
             Self::ReadOnlyUsr => {
                 Some("--as user installs into the login's home; or: sudo mount -o remount,rw /usr")
             }
@@ -113,7 +113,7 @@ pub(crate) fn way(
 pub(crate) fn check_glibc(survey: &Survey) -> Result<(), CompatibilityError> {
     match survey.glibc {
         None => Err(CompatibilityError::NoGlibc),
-        Some(found) if found < OLDEST_GLIBC => {
+        Some(found) if found < MIN_GLIBC => {
             let jetpack = match (&survey.jetpack, &survey.l4t) {
                 (Some(jetpack), _) => format!(" (JetPack {jetpack})"),
                 (None, Some(l4t)) => format!(" ({l4t})"),

@@ -7,6 +7,7 @@ use regatta_ssh::{Board, Root, Secret};
 use regatta_types::DeviceId;
 
 use super::{
+    board_installation::{BoardInstallation, Places, StepError},
     error::DeployError,
     examination::{Examination, Examiner},
     hello,
@@ -18,7 +19,6 @@ use super::{
     package_source::PackageSource,
     settings::Settings,
     shim::ShimCache,
-    site::{Places, Site, StepError},
     survey::Survey,
 };
 use regatta_lab_store::{self as store, DeviceRow, Store, workspace::Workspace};
@@ -72,14 +72,14 @@ impl Deployment<'_> {
         }
         let way = package.way;
         let places = Places::of(way, &survey);
-        let site = Site {
+        let installation = BoardInstallation {
             board: self.board,
             root,
             way,
             places,
             cache: survey.cache.clone(),
         };
-        let identity = self.identity(&site)?;
+        let identity = self.identity(&installation)?;
         let enrollment_state = self.enrollment_state(&identity)?;
         let enrolled = match enrollment_state {
             EnrollmentState::Enrolled => identity.enrollment.as_ref().map(|lab| lab.broker.as_str()),
@@ -87,7 +87,14 @@ impl Deployment<'_> {
         };
         let settings = self.lab.settings(name, &host, enrolled);
         let is_other = self.runs_other_agent(identity.device.as_ref(), &package)?;
-        let plan = self.plan(&site, &survey, &package, &settings, enrollment_state, is_other)?;
+        let plan = self.plan(
+            &installation,
+            &survey,
+            &package,
+            &settings,
+            enrollment_state,
+            is_other,
+        )?;
         let changes = plan.changes(self.order, &host);
         let done = |device: Option<DeviceId>, agent| DeployOutcome {
             device: device.map(|device| device.to_string()),
@@ -105,15 +112,22 @@ impl Deployment<'_> {
             .any(|path| path.ends_with("bin/regatta-agent"));
         let began = store::now();
         if plan.install.is_some() {
-            self.install(&site, &survey, &package)?;
+            self.install(&installation, &survey, &package)?;
         }
-        let heard = self.bring_up(&site, &plan, &settings, &host, package.agent_sha256(), &began);
+        let heard = self.bring_up(
+            &installation,
+            &plan,
+            &settings,
+            &host,
+            package.agent_sha256(),
+            &began,
+        );
         match heard {
             Ok((device, agent)) => {
-                site.keep()?;
+                installation.keep()?;
                 Ok(done(Some(device), Some(agent)))
             }
-            Err(cause) => Err(self.undo(&site, &plan, had_program, cause)),
+            Err(cause) => Err(self.undo(&installation, &plan, had_program, cause)),
         }
     }
 
@@ -130,7 +144,7 @@ impl Deployment<'_> {
             dry_run: self.order.dry_run,
         };
         let examination = examiner.examine(self.order.way)?;
-        match Site::rights(self.board, &examination.survey, examination.package.way, password) {
+        match BoardInstallation::rights(self.board, &examination.survey, examination.package.way, password) {
             Err(StepError::NoSudoer { .. }) if self.order.way.is_none() => {
                 self.progress
                     .say("sudo is not for this login: for this user alone, then");
@@ -140,8 +154,12 @@ impl Deployment<'_> {
         }
     }
 
-    fn identity(&self, site: &Site<'_>) -> Result<Identity, DeployError> {
-        Ok(Identity::of(self.board, site.root.as_ref(), &site.places)?)
+    fn identity(&self, installation: &BoardInstallation<'_>) -> Result<Identity, DeployError> {
+        Ok(Identity::of(
+            self.board,
+            installation.root.as_ref(),
+            &installation.places,
+        )?)
     }
 
     /// Returns the board's enrollment state. A lab without keys needs no enrollment.
@@ -170,7 +188,7 @@ impl Deployment<'_> {
 
     fn plan(
         &self,
-        site: &Site<'_>,
+        installation: &BoardInstallation<'_>,
         survey: &Survey,
         package: &Package,
         settings: &Settings,
@@ -178,12 +196,12 @@ impl Deployment<'_> {
         runs_other_agent: bool,
     ) -> Result<Plan, DeployError> {
         let fits = super::compatibility::is_installed(survey, package);
-        let config = site.read(&site.places.config)?;
+        let config = installation.read(&installation.places.config)?;
         let configure = config.is_empty() || settings.applied_to(&config) != config;
         // An agent that cannot report its identity is broken and must be replaced.
         let fits = fits && enrollment_state != EnrollmentState::Unanswered;
         let enroll = enrollment_state == EnrollmentState::ToEnroll;
-        let runs = site.is_running()?;
+        let runs = installation.is_running()?;
         Ok(Plan {
             install: (!fits).then(|| {
                 let what = match package.way {
@@ -205,7 +223,12 @@ impl Deployment<'_> {
         })
     }
 
-    fn install(&self, site: &Site<'_>, survey: &Survey, package: &Package) -> Result<(), DeployError> {
+    fn install(
+        &self,
+        installation: &BoardInstallation<'_>,
+        survey: &Survey,
+        package: &Package,
+    ) -> Result<(), DeployError> {
         let copy = format!("{}/{}", survey.cache, Package::copy_name(package.way));
         if survey.hashes.get(&copy) == Some(&package.sha256) {
             self.progress
@@ -216,16 +239,16 @@ impl Deployment<'_> {
                 package.path.display(),
                 package.length / 1024
             ));
-            site.copy(package, &mut |sent| self.progress.copied(sent, package.length))?;
+            installation.copy(package, &mut |sent| self.progress.copied(sent, package.length))?;
         }
         self.progress.say("installing it");
-        Ok(site.install(package)?)
+        Ok(installation.install(package)?)
     }
 
     /// Configures, enrolls and starts the agent, and waits for its hello. Returns the device and the agent's version.
     fn bring_up(
         &self,
-        site: &Site<'_>,
+        installation: &BoardInstallation<'_>,
         plan: &Plan,
         settings: &Settings,
         host: &str,
@@ -234,38 +257,38 @@ impl Deployment<'_> {
     ) -> Result<(DeviceId, String), DeployError> {
         let mut restart = plan.start == Some("restart");
         if plan.configure {
-            let config = site.read(&site.places.config)?;
+            let config = installation.read(&installation.places.config)?;
             let requested = settings.applied_to(&config);
             if requested != config {
                 self.progress.say(&format!(
                     "setting its name and coordinator ({host}) in {}",
-                    site.places.config
+                    installation.places.config
                 ));
-                site.configure(&requested)?;
+                installation.configure(&requested)?;
                 restart = true;
             }
         }
         let enroll = match plan.install {
             // The newly installed agent may report another identity.
-            Some(_) => self.enrollment_state(&self.identity(site)?)? == EnrollmentState::ToEnroll,
+            Some(_) => self.enrollment_state(&self.identity(installation)?)? == EnrollmentState::ToEnroll,
             None => plan.enroll,
         };
         if enroll {
-            self.enroll(site, host)?;
+            self.enroll(installation, host)?;
             restart = true;
         }
         let mut since = began.to_owned();
         if restart || plan.start.is_some() {
             let verb = if restart { "restart" } else { "start" };
             self.progress.say(&format!("{verb}ing its daemon"));
-            if let Some(note) = site.start(verb)? {
+            if let Some(note) = installation.start(verb)? {
                 self.progress.say(&note);
             }
             since = store::now();
         }
-        let device = self.identity(site)?.device.ok_or(StepError::Refused {
+        let device = self.identity(installation)?.device.ok_or(StepError::Refused {
             what: "the board has no identity",
-            why: site.log(),
+            why: installation.log(),
         })?;
         self.progress.say("waiting until it connects to the coordinator");
         let row = hello::wait(
@@ -279,17 +302,17 @@ impl Deployment<'_> {
         Ok((device, row.agent))
     }
 
-    fn enroll(&self, site: &Site<'_>, host: &str) -> Result<(), DeployError> {
+    fn enroll(&self, installation: &BoardInstallation<'_>, host: &str) -> Result<(), DeployError> {
         let name = &self.order.name;
         // The identity after the installation, or the existing one.
-        let identity = self.identity(site)?;
+        let identity = self.identity(installation)?;
         let returning = match &identity.device {
             Some(device) => self.store.members().get(device)?.map(|member| member.device),
             None => None,
         };
         self.progress.say(&format!("enrolling it as {name}, at {host}"));
         let made = self.lab.token(self.store, name, host, returning.as_ref(), None)?;
-        site.enroll(&made.token.to_string()).map_err(|error| {
+        installation.enroll(&made.token.to_string()).map_err(|error| {
             // The token will not be used, so its name is free for the next attempt.
             let _ = self.store.enrollment_tokens().delete_unused(name);
             error.into()
@@ -297,9 +320,15 @@ impl Deployment<'_> {
     }
 
     /// Restores the previous state after a failure.
-    fn undo(&self, site: &Site<'_>, plan: &Plan, had_program: bool, cause: DeployError) -> DeployError {
+    fn undo(
+        &self,
+        installation: &BoardInstallation<'_>,
+        plan: &Plan,
+        had_program: bool,
+        cause: DeployError,
+    ) -> DeployError {
         let log = match &cause {
-            DeployError::HelloError(_) => site.log(),
+            DeployError::HelloError(_) => installation.log(),
             _ => String::new(),
         };
         let changed = plan.install.is_some() || plan.configure || plan.enroll;
@@ -308,9 +337,9 @@ impl Deployment<'_> {
         } else if !changed {
             "nothing on the board was changed".to_owned()
         } else {
-            self.progress.say("going back to what was there before");
-            match site.undo(plan.install.is_some()) {
-                Ok(()) => "the board runs again what it ran before".to_owned(),
+            self.progress.say("rolling back to the earlier version");
+            match installation.undo(plan.install.is_some()) {
+                Ok(()) => "the board runs the earlier version again".to_owned(),
                 Err(error) => format!("and going back did not come about either: {error}"),
             }
         };

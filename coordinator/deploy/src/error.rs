@@ -4,8 +4,8 @@ use regatta_ssh::LinkLost;
 use regatta_types::documents::EndCause;
 
 use super::{
-    compatibility::CompatibilityError, hello::HelloError, identity::IdentityError, lab::LabError,
-    package_source::NoPackageError, site::StepError, survey::SurveyError,
+    board_installation::StepError, compatibility::CompatibilityError, hello::HelloError,
+    identity::IdentityError, lab::LabError, package_source::NoPackageError, survey::SurveyError,
 };
 use regatta_lab_net::enrollment::TokenError;
 use regatta_lab_store::StoreError;

@@ -7,7 +7,7 @@ use regatta_text::escape_start;
 use regatta_types::DeviceId;
 use serde::Deserialize;
 
-use super::site::Places;
+use super::board_installation::Places;
 use regatta_lab_store::{self as store, Store};
 
 /// The output of `regatta-agent identity`.

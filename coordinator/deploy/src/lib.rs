@@ -3,6 +3,7 @@
 //! [`Deployment`] runs the steps, and `package` has the packages. [`regatta_ssh::Board`] is the interface between the
 //! steps and the link. `image` has the files that `regatta device image` writes for a board before it is flashed.
 
+mod board_installation;
 mod compatibility;
 mod contents;
 mod deployment;
@@ -20,7 +21,6 @@ mod repacked;
 mod settings;
 mod shim;
 mod shim_compiler;
-mod site;
 mod survey;
 mod tensorrt_headers;
 

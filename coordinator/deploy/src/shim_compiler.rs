@@ -65,6 +65,15 @@ pub(crate) enum CompileError {
     Io(#[from] io::Error),
 }
 
+impl From<ScriptError> for CompileError {
+    fn from(error: ScriptError) -> Self {
+        match error {
+            ScriptError::Io(error) => Self::Io(error),
+            ScriptError::Failed(reason) => Self::Failed(reason),
+        }
+    }
+}
+
 /// Returns an identifier of the sources. The agent does not accept shims that were compiled from other sources.
 pub(crate) fn sources_version() -> String {
     let all: String = SOURCES.iter().map(|(_, text)| *text).collect();
@@ -101,14 +110,18 @@ pub(crate) fn compile(
         command.arg(work.join(path));
         command
     };
-    let sysroot = path_of(script("cross/sysroot.sh").arg(architecture))?;
+    let sysroot = match path_of(script("cross/sysroot.sh").arg(architecture)) {
+        Ok(path) => Ok(path),
+        Err(ScriptError::Failed(reason)) => Err(reason),
+        Err(ScriptError::Io(error)) => return Err(error.into()),
+    };
     let mut build = script("crates/tensorrt/shim/build.sh");
     build.arg("--headers").arg(headers).args(["--cxx", &compiler]);
     build.env("TMPDIR", work).arg("--out").arg(work.join("out"));
     if let Ok(sysroot) = &sysroot {
         build.arg("--sysroot").arg(sysroot);
     }
-    let shim = path_of(&mut build)?.map_err(CompileError::Failed)?;
+    let shim = path_of(&mut build)?;
     match (sysroot, newest_glibc(&fs::read(&shim)?), glibc) {
         (Err(sysroot), Some(needed), Some(found)) if needed > found => {
             Err(CompileError::NewGlibc { needed, sysroot })
@@ -134,15 +147,27 @@ fn is_in_path(program: &str) -> bool {
 const MAX_LINES: usize = 12;
 const MAX_LINE: usize = 300;
 
-/// Runs a script that prints a path. If the script fails, the inner error is the end of its output.
-fn path_of(command: &mut Command) -> io::Result<Result<PathBuf, String>> {
+/// Why a script printed no path.
+#[derive(Debug, thiserror::Error)]
+enum ScriptError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The script failed. Contains the end of its output.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs a script that prints a path.
+fn path_of(command: &mut Command) -> Result<PathBuf, ScriptError> {
     let output = command.output()?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    Ok(match (output.status.success(), printed.lines().last()) {
+    match (output.status.success(), printed.lines().last()) {
         (true, Some(path)) => Ok(PathBuf::from(path)),
         // The scripts print the reason on their last line, after the messages of apt or the compiler, which name its cause.
-        _ => Err(cause(&String::from_utf8_lossy(&output.stderr))),
-    })
+        _ => Err(ScriptError::Failed(cause(&String::from_utf8_lossy(
+            &output.stderr,
+        )))),
+    }
 }
 
 /// Returns the cause of a script's failure: its last line, then the messages before it from the first error on.

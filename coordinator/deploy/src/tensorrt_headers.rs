@@ -77,17 +77,22 @@ fn unpack(archive: &[u8], into: &Path) -> Result<(), HeadersError> {
             .ok_or_else(|| foreign(format!("the headers have more than {} MiB", MAX_SIZE >> 20)))?;
         let mut text = String::new();
         entry.read_to_string(&mut text).map_err(HeadersError::Unpack)?;
-        check(&text).map_err(foreign)?;
+        check(&text).map_err(|line| foreign(line.to_string()))?;
         fs::write(into.join(&path), text).map_err(HeadersError::Unpack)?;
     }
     Ok(())
 }
 
+/// The beginning of a line that does not belong in a TensorRT header.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}`")]
+struct ForeignLine(String);
+
 /// Checks that a header only contains declarations.
 ///
 /// # Errors
-/// Returns the first text that does not belong in a TensorRT header.
-fn check(text: &str) -> Result<(), String> {
+/// Returns the first line that does not belong in a TensorRT header.
+fn check(text: &str) -> Result<(), ForeignLine> {
     // A directive may continue on the next line.
     let text = text.replace("\r\n", "\n").replace("\\\n", " ");
     for line in text.lines() {
@@ -103,7 +108,7 @@ fn check(text: &str) -> Result<(), String> {
         let directive = line.strip_prefix('#').map(str::trim_start);
         let harmful = directive.is_some_and(|directive| !is_harmless(directive));
         if line.contains("asm") || pasted || disguised || hidden || harmful {
-            return Err(format!("`{}`", line.chars().take(60).collect::<String>()));
+            return Err(ForeignLine(line.chars().take(60).collect()));
         }
     }
     Ok(())

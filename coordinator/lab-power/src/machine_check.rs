@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The official programs' oldest Python.
-const OLDEST_PYTHON: (u32, u32) = (3, 7);
+const MIN_PYTHON: (u32, u32) = (3, 7);
 
 pub(super) struct MachineCheck<'a> {
     /// Precedes every subject, where a session has two machines: `director ` or `device `.
@@ -81,7 +81,7 @@ impl MachineCheck<'_> {
     fn python(&self) -> PreflightLine {
         let (major, minor) = self.probe.python;
         let found = format!("{} is version {major}.{minor}", self.machine.python);
-        match self.probe.python >= OLDEST_PYTHON {
+        match self.probe.python >= MIN_PYTHON {
             true => self.passed("Python", found),
             false => self.failed("Python", found, "install Python 3.7 or later, and name it"),
         }
@@ -122,7 +122,7 @@ impl MachineCheck<'_> {
     }
 
     fn disk(&self) -> PreflightLine {
-        let hint = format!("make room on {}", self.machine.name());
+        let hint = format!("free space on {}", self.machine.name());
         match self.probe.free_mib {
             Some(free) if free >= FREE_MIB => self.passed("disk", format!("{free} MiB are free")),
             Some(free) => self.failed(

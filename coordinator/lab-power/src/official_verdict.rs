@@ -54,7 +54,7 @@ impl OfficialVerdict {
                 process.kill()?;
                 process.wait()?;
                 return Err(io::Error::other(format!(
-                    "{} has not ended within {} s; {} has what it printed",
+                    "{} has not ended within {} s; its output is in {}",
                     checker.display(),
                     PATIENCE.as_secs(),
                     output.display()

@@ -28,14 +28,22 @@ pub struct Preflight<'a> {
     pub address: &'a str,
     /// The directory of this machine that gets the session's files.
     pub directory: &'a Path,
-    /// The device's name, its facts as far as they are known, and whether it is online.
-    pub device: (String, Option<DeviceFacts>, bool),
+    pub device: PreflightDevice,
     /// What keeps the device busy, in words.
     pub other_work: Option<String>,
     /// The run that is made twice.
     pub spec: &'a RunSpec,
     /// Whether PTDaemon reads the meter, which takes seconds.
     pub reads_meter: bool,
+}
+
+/// The device of a session.
+pub struct PreflightDevice {
+    pub name: String,
+    /// Its facts, as far as they are known.
+    pub facts: Option<DeviceFacts>,
+    /// Whether its agent is connected.
+    pub online: bool,
 }
 
 /// The result of the checks.
@@ -110,7 +118,7 @@ impl Preflight<'_> {
         let apart = (!is_one).then(|| self.probe(self.system, false, true));
         let system = apart.as_ref().unwrap_or(&director);
         let is_informative = self.is_informative();
-        let (name, facts, online) = &self.device;
+        let PreflightDevice { name, facts, online } = &self.device;
         let reported = facts.as_ref().and_then(|facts| facts.boot_id.as_deref());
         let machine = self.system.link.as_ref().map(|link| link.login());
         // Regatta's own client waits on this machine, not on the device.

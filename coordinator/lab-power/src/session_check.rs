@@ -137,7 +137,7 @@ pub(super) fn workspace_disk(directory: &Path) -> PreflightLine {
             free => PreflightLine::failed(
                 subject,
                 format!("{free} MiB are free, {FREE_MIB} are needed"),
-                "make room on the workspace's disk",
+                "free space on the workspace's disk",
             ),
         },
     }

@@ -32,7 +32,7 @@ pub enum StateError {
     Empty,
     /// No MaxQ clocks are published.
     #[error(
-        "no MaxQ clocks are published for {benchmark} {scenario} on {board}: name your own in a plan (docs/device-state.md)"
+        "no MaxQ clocks are published for {benchmark} {scenario} on {board}: name clocks in a plan (docs/device-state.md)"
     )]
     NotPublished {
         benchmark: String,

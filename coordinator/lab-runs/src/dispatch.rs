@@ -35,7 +35,7 @@ use regatta_lab_store::{
 /// The interval for polling the store. Commands of other processes change it without a notification.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The interval for a full check although nothing changed, to repeat requests.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The time after which a request is repeated.
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
 /// The interval for recording the time of service. Time that is lost when a coordinator ends only keeps runs longer.
@@ -157,7 +157,7 @@ impl Dispatcher {
                 }
             }
             let now_version = self.store.data_version().ok();
-            if count == heard && now_version == version && looked.elapsed() < LOOK_AGAIN {
+            if count == heard && now_version == version && looked.elapsed() < RECHECK_INTERVAL {
                 continue;
             }
             (heard, version, looked) = (count, now_version, Instant::now());
@@ -339,7 +339,9 @@ impl Dispatcher {
             *silence = Silence::of(run, bytes);
             return Ok(None);
         }
-        let missing = streams.iter().filter(|stream| stream.listed && !stream.whole);
+        let missing = streams
+            .iter()
+            .filter(|stream| stream.listed && !stream.is_complete);
         let missing: Vec<StreamName> = missing.map(|stream| stream.name.clone()).collect();
         let is_final = run.phase.is_final();
         if is_final && missing.is_empty() {

@@ -211,7 +211,7 @@ pub(super) fn prove(
 /// Returns the length and hash of every complete stream, read again from disk, so that the record describes the current files.
 fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName, (u64, String)>> {
     let mut found = BTreeMap::new();
-    for stream in streams.iter().filter(|stream| stream.whole) {
+    for stream in streams.iter().filter(|stream| stream.is_complete) {
         let path = dir.file(&stream.name);
         match sha256_of_file(&path) {
             Ok(hash) => drop(found.insert(stream.name.clone(), (hash.length, hash.hex()))),

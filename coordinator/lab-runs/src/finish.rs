@@ -21,7 +21,7 @@ use super::{
     evidence::{self, Proven},
     judging_lane::JudgingLane,
     judging_mark::JudgingMarks,
-    logged::{Logged, in_words, open_log, outcome},
+    logged::{Logged, NotJudged, open_log, outcome},
     missing::Missing,
     record_writer::{PendingRecord, write_records},
     retry_schedule::RetrySchedule,
@@ -243,7 +243,7 @@ impl Finisher {
         if !run.lost {
             if !run.state.phase.is_final() && !proven.has_end() {
                 anyhow::bail!(
-                    "its evidence does not say how it ended, and its device has not reported it yet"
+                    "its evidence does not contain how it ended, and its device has not reported that yet"
                 );
             }
             let missing = Missing::of(&proven, &streams);
@@ -315,13 +315,13 @@ impl Finisher {
     /// Judges accuracy if the run logged all answers.
     ///
     /// # Errors
-    /// Returns the reason why accuracy could not be judged, as text for the record.
+    /// Returns the reason why accuracy could not be judged.
     fn accuracy(
         &self,
         spec: &RunSpec,
         files: &Path,
         proven: &Proven,
-    ) -> Result<Option<AccuracyResult>, String> {
+    ) -> Result<Option<AccuracyResult>, NotJudged> {
         if !matches!(spec.mode, Mode::AccuracyOnly | Mode::SubmissionRun) || !spec.engine.kind.computes() {
             return Ok(None);
         }
@@ -331,6 +331,6 @@ impl Finisher {
         let log = files.join(file_name::ACCURACY);
         accuracy::judge(&spec.benchmark, None, &self.workspace.scratch(), &log)
             .map(Some)
-            .map_err(in_words)
+            .map_err(NotJudged::of)
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use regatta_catalogue::catalogue::RoundCatalogue;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
+use regatta_text::ErrorChain;
 use regatta_types::documents::{
     AccuracyResult, Attempt, Evidence, Judgement, Record, RunPhase, RunSpec, RunState, RunTiming,
 };
@@ -132,27 +133,35 @@ fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String>
 }
 
 /// Returns LoadGen's summary, if the run left one.
-fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
+fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, NotJudged> {
     let Some(file) = open_log(files, file_name::SUMMARY, proven)? else {
         return Ok(None);
     };
     let read = Summary::read(BufReader::new(file));
     read.map(Some)
-        .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
+        .map_err(|error| NotJudged(format!("{}: {}", file_name::SUMMARY, NotJudged::of(error))))
 }
 
 /// Opens a log that the signed evidence lists. Returns `None` if the run left none, for example after an early failure.
-pub(super) fn open_log(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, String> {
+pub(super) fn open_log(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, NotJudged> {
     match regular_file::open(&files.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{name}: {error}")),
+        Err(error) => Err(NotJudged(format!("{name}: {error}"))),
         Ok(file) => match proven.file(name) {
             Ok(()) => Ok(Some(file)),
-            Err(why) => Err(format!("{name}: {why}")),
+            Err(why) => Err(NotJudged(format!("{name}: {why}"))),
         },
     }
 }
 
-pub(super) fn in_words(error: impl std::error::Error + Send + Sync + 'static) -> String {
-    format!("{:#}", anyhow::Error::from(error))
+/// Why a part of a run is not judged, as the run's record has it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotJudged(String);
+
+impl NotJudged {
+    /// Returns the reason that an error is, with the errors behind it.
+    pub(super) fn of(error: impl std::error::Error + 'static) -> Self {
+        Self(ErrorChain(&error).to_string())
+    }
 }

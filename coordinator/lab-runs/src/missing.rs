@@ -35,7 +35,11 @@ impl Missing {
             let files = evidence.files.iter().map(|file| file.name.clone());
             files.chain(own).collect()
         });
-        let is_whole = |name: &StreamName| streams.iter().any(|stream| stream.whole && stream.name == *name);
+        let is_received = |name: &StreamName| {
+            streams
+                .iter()
+                .any(|stream| stream.is_complete && stream.name == *name)
+        };
         let is_sound = |stream: &StreamRow| {
             let mut proofs = proven.delivery.streams.iter();
             proofs.any(|proof| proof.name == stream.name && proof.sha256 == stream.stated_sha256)
@@ -49,9 +53,15 @@ impl Missing {
             matching.map(|stream| stream.name.clone()).collect()
         };
         Self {
-            incomplete: listed.iter().filter(|&name| !is_whole(name)).cloned().collect(),
-            damaged: names(&|stream| stream.whole && !is_sound(stream)),
-            contradicted: names(&|stream| stream.whole && is_sound(stream) && is_contradicted(&stream.name)),
+            incomplete: listed
+                .iter()
+                .filter(|&name| !is_received(name))
+                .cloned()
+                .collect(),
+            damaged: names(&|stream| stream.is_complete && !is_sound(stream)),
+            contradicted: names(&|stream| {
+                stream.is_complete && is_sound(stream) && is_contradicted(&stream.name)
+            }),
             unlisted: names(&|stream| evidence.is_some() && !stream.listed && !listed.contains(&stream.name)),
             listed,
         }

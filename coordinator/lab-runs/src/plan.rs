@@ -119,7 +119,7 @@ mod tests {
     fn an_invalid_key_or_value_is_located() {
         for (line, reported) in [
             ("benchmrk = 'digits'", "benchmrk"),
-            ("scenario = 7", "expected a word or a list of words"),
+            ("scenario = 7", "expected a string or a list of strings"),
             (
                 "scenario = ['Offline', 'Onlin']",
                 "unknown scenario `Onlin`; known are",

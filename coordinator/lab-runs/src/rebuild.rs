@@ -224,7 +224,7 @@ fn streams(record: &Record) -> Vec<StreamRow> {
             committed: proof.bytes,
             stated_length: proof.stated_sha256.as_ref().map(|_| proof.bytes),
             stated_sha256: proof.stated_sha256.clone(),
-            whole: proof.sha256.is_some(),
+            is_complete: proof.sha256.is_some(),
         })
         .collect()
 }

@@ -10,8 +10,22 @@ use regatta_lab_store::{RunDraft, RunRow};
 /// The name of the system file for boards that do not have one.
 const GENERIC: &str = "generic";
 
-/// Returns the command. `Err` has the reason why no command line requests such a run.
-pub fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
+/// Why no command line requests a run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotRepeatable {
+    /// The run's plan sets single clocks.
+    #[error("its plan sets single clocks, which no option does: repeat it with the plan")]
+    SingleClocks,
+    /// The run removed engines.
+    #[error("engines are removed once")]
+    EngineRemoval,
+}
+
+/// Returns the command.
+///
+/// # Errors
+/// Returns [`NotRepeatable`] when no command line requests such a run.
+pub fn repeat_command(row: &RunRow) -> Result<String, NotRepeatable> {
     let spec = &row.draft.spec;
     let device = row.device_name.as_deref().unwrap_or(row.device.as_str());
     let mut words: Vec<String> = Vec::new();
@@ -61,7 +75,7 @@ pub fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         {
             add("--state", &state.name);
         }
-        Some(_) => return Err("its plan sets single clocks, which no option does: repeat it with the plan"),
+        Some(_) => return Err(NotRepeatable::SingleClocks),
     }
     if let Some(limit) = row.draft.limit_s {
         add("--limit", &format!("{limit}s"));
@@ -70,7 +84,7 @@ pub fn repeat_command(row: &RunRow) -> Result<String, &'static str> {
         RunTask::Measurement => {}
         RunTask::EngineBuild => return Ok(format!("regatta engine build {}", words.join(" "))),
         RunTask::EngineInspection => return Ok(format!("regatta engine inspect {}", words.join(" "))),
-        RunTask::EngineRemoval => return Err("engines are removed once"),
+        RunTask::EngineRemoval => return Err(NotRepeatable::EngineRemoval),
         RunTask::AssetFetch => return Ok(format!("regatta asset fetch {}", words.join(" "))),
         RunTask::Tune => {
             if let RunLength::Duration(length) = spec.length {

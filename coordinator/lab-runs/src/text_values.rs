@@ -92,7 +92,7 @@ impl<'de, T: FromStr<Err: Display>> Visitor<'de> for List<T> {
 }
 
 /// What a list expects, in errors.
-const EXPECTED: &str = "a word or a list of words";
+const EXPECTED: &str = "a string or a list of strings";
 
 /// One text, or the texts of a list with their places.
 enum OneOrMany {

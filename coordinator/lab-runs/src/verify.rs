@@ -122,7 +122,7 @@ pub fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
             );
         }
         if row.spec_sha256.as_ref() != Some(&evidence.spec_sha256) {
-            verification.find(EVIDENCE, "it is of another spec than the one that was sent");
+            verification.find(EVIDENCE, "it belongs to another spec than the one that was sent");
         }
     }
     let before = verification.findings.len();
@@ -268,7 +268,7 @@ fn check_record(record: &Record, evidence: &Evidence, sha256: &str, verification
         verification.find(RECORD, "it is of another spec than the evidence");
     }
     if record.evidence_signature_valid != Some(true) {
-        verification.find(RECORD, "it does not say that the evidence is signed");
+        verification.find(RECORD, "it does not state that the evidence is signed");
     }
     let phase = record.state.phase;
     if evidence.final_phase() != Some(phase) {

@@ -1,9 +1,26 @@
 //! The tokens with which devices enroll. A token is valid for one device, which becomes a member when it uses the token.
 
 use regatta_types::DeviceId;
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Entry, Renaming, Result, Store, members::MemberRow, now};
+
+/// A valid token that no device has used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingToken {
+    /// The name of the device that it is for.
+    pub name: String,
+    /// The time when it expires, RFC 3339 UTC.
+    pub expires: String,
+}
+
+/// A token of the store.
+struct KnownToken {
+    name: String,
+    expires: String,
+    /// The device that used it.
+    device: Option<String>,
+}
 
 #[derive(Debug)]
 pub struct EnrollmentTokens<'a> {
@@ -34,15 +51,20 @@ impl EnrollmentTokens<'_> {
             .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
     }
 
-    /// Returns the names and expiry times of the valid tokens that no device has used, ordered by name.
+    /// Returns the valid tokens that no device has used, ordered by name.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn pending(&self) -> Result<Vec<(String, String)>> {
+    pub fn pending(&self) -> Result<Vec<PendingToken>> {
         let mut statement = self.store.connection.prepare_cached(
             "SELECT name, expires FROM tokens WHERE device IS NULL AND expires > ?1 ORDER BY name",
         )?;
-        let rows = statement.query_map([now()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([now()], |row| {
+            Ok(PendingToken {
+                name: row.get("name")?,
+                expires: row.get("expires")?,
+            })
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -55,10 +77,20 @@ impl EnrollmentTokens<'_> {
             .store
             .connection
             .prepare_cached("SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1")?;
-        let token: Option<(String, String, Option<String>)> = statement
-            .query_row([secret_sha256], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
-        let Some((name, expires, used_by)) = token else {
+        let token = |row: &Row<'_>| {
+            Ok(KnownToken {
+                name: row.get("name")?,
+                expires: row.get("expires")?,
+                device: row.get("device")?,
+            })
+        };
+        let token = statement.query_row([secret_sha256], token).optional()?;
+        let Some(KnownToken {
+            name,
+            expires,
+            device: used_by,
+        }) = token
+        else {
             return Ok(Entry::UnknownToken);
         };
         if expires <= now() {

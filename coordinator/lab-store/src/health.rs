@@ -107,6 +107,17 @@ pub struct HealthLogEntry {
     pub run: Option<RunId>,
 }
 
+/// When, by whom and why a device got its health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthOrigin<'a> {
+    /// The time, RFC 3339 UTC.
+    pub since: Option<&'a str>,
+    /// The user or the part of the coordinator.
+    pub by: Option<&'a str>,
+    /// The reason or the operator's note.
+    pub cause: Option<&'a str>,
+}
+
 impl HealthRow {
     /// Returns the health that is shown: maintenance hides the verdict.
     pub const fn health(&self) -> DeviceHealth {
@@ -122,11 +133,19 @@ impl HealthRow {
         matches!(self.health(), DeviceHealth::Good | DeviceHealth::Suspect)
     }
 
-    /// Returns the time, the user and the reason of the health that is shown.
-    pub fn shown(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
+    /// Returns the origin of the health that is shown.
+    pub fn shown(&self) -> HealthOrigin<'_> {
         match &self.maintenance {
-            Some(drained) => (Some(&drained.since), Some(&drained.by), drained.note.as_deref()),
-            None => (self.since.as_deref(), self.by.as_deref(), self.cause.as_deref()),
+            Some(drained) => HealthOrigin {
+                since: Some(&drained.since),
+                by: Some(&drained.by),
+                cause: drained.note.as_deref(),
+            },
+            None => HealthOrigin {
+                since: self.since.as_deref(),
+                by: self.by.as_deref(),
+                cause: self.cause.as_deref(),
+            },
         }
     }
 

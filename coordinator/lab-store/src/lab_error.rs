@@ -4,22 +4,14 @@
 use std::{error::Error, fmt};
 
 use regatta_text::ErrorChain;
+use regatta_types::ErrorKind;
 
 use crate::StoreError;
-
-/// Who has to act on a [`LabError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LabErrorKind {
-    /// The person who asked: unknown names, or parameters that exclude each other.
-    Usage,
-    /// Nobody: the store or a file failed.
-    Internal,
-}
 
 /// An error with its kind, and a hint for the person who asked.
 #[derive(Debug)]
 pub struct LabError {
-    kind: LabErrorKind,
+    kind: ErrorKind,
     cause: Box<dyn Error + Send + Sync>,
     hint: Option<String>,
 }
@@ -28,7 +20,7 @@ impl LabError {
     /// Creates an error of the person who asked, from the error of a parser or of a catalogue.
     pub fn usage(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
-            kind: LabErrorKind::Usage,
+            kind: ErrorKind::Usage,
             cause: cause.into(),
             hint: None,
         }
@@ -42,7 +34,7 @@ impl LabError {
     /// Creates an error of the store or of a file.
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
-            kind: LabErrorKind::Internal,
+            kind: ErrorKind::Internal,
             cause: cause.into(),
             hint: None,
         }
@@ -55,7 +47,7 @@ impl LabError {
     }
 
     /// Returns who has to act.
-    pub const fn kind(&self) -> LabErrorKind {
+    pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 

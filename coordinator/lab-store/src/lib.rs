@@ -73,14 +73,14 @@ pub use cells::{AuditedCells, CellFailure, CellRow, Cells, Combination, NewCell}
 pub use current_runs::CurrentRun;
 pub use device_checks::{DeviceCheck, DeviceChecks};
 pub use devices::{DeviceActivity, DeviceRow, Devices};
-pub use enrollment_tokens::EnrollmentTokens;
+pub use enrollment_tokens::{EnrollmentTokens, PendingToken};
 pub use error::{Result, StoreError};
 pub use examinations::{Examination, Examinations, OpenExamination};
-pub use health::{DeviceHealth, Health, HealthChange, HealthLogEntry, HealthRow};
+pub use health::{DeviceHealth, Health, HealthChange, HealthLogEntry, HealthOrigin, HealthRow};
 pub use heard_sessions::{HeardSession, HeardSessions, MAX_HEARD_SESSIONS};
 pub use labels::{DeviceLabel, DeviceLabels};
 pub use live_runs::LiveRun;
-pub use members::{Entry, Members, NewCertificate, Renaming};
+pub use members::{Entry, Members, MembersVersion, NewCertificate, Renaming};
 pub use meters::{Lease, LeaseState, Leased, LeasedDevice, MeterRow, Meters};
 pub use numbers::Numbers;
 pub use open_runs::OpenRun;
@@ -100,7 +100,7 @@ pub use run_request::{RequestedEngine, RequestedState, RunRequest, SystemChoice}
 pub use runs::{RunRow, Runs};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use service::Service;
-pub use staged_runs::StagedRuns;
+pub use staged_runs::{StagedRuns, StagedTreeRow};
 pub use stored_words::{CampaignState, CellState, Placement, StatePreset};
 pub use streams::{StreamRow, Streams};
 pub use unknown_runs::UnknownRuns;

@@ -74,6 +74,13 @@ fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
     })
 }
 
+/// The numbers of members. They change when a device is enrolled or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MembersVersion {
+    all: u64,
+    removed: u64,
+}
+
 /// The admitted devices and their certificates.
 #[derive(Debug)]
 pub struct Members<'a> {
@@ -176,16 +183,16 @@ impl Members<'_> {
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn version(&self) -> Result<(u64, u64)> {
+    pub fn version(&self) -> Result<MembersVersion> {
         let mut statement = self
             .store
             .connection
             .prepare_cached("SELECT count(*) AS all_members, count(removed) AS removed FROM members")?;
         let version = |row: &Row<'_>| {
-            Ok((
-                values::unsigned(row, "all_members")?,
-                values::unsigned(row, "removed")?,
-            ))
+            Ok(MembersVersion {
+                all: values::unsigned(row, "all_members")?,
+                removed: values::unsigned(row, "removed")?,
+            })
         };
         Ok(statement.query_row([], version)?)
     }

@@ -7,6 +7,17 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, values};
 
+/// A submission tree that was staged from runs of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedTreeRow {
+    /// Its directory.
+    pub path: PathBuf,
+    /// The time when it was staged, RFC 3339 UTC.
+    pub staged: String,
+    /// The number of its runs that the store has.
+    pub runs: u64,
+}
+
 /// The runs in submission trees.
 #[derive(Debug)]
 pub struct StagedRuns<'a> {
@@ -26,22 +37,21 @@ impl StagedRuns<'_> {
         Ok(())
     }
 
-    /// Returns the submission trees that contain runs of the store, newest first, with directory, time and number of runs. Some may have been deleted
-    /// since.
+    /// Returns the submission trees that contain runs of the store, newest first. Some may have been deleted since.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn trees(&self) -> Result<Vec<(PathBuf, String, u64)>> {
+    pub fn trees(&self) -> Result<Vec<StagedTreeRow>> {
         let mut statement = self.store.connection.prepare_cached(
             "SELECT tree, max(staged) AS staged, count(*) AS runs FROM staged_runs GROUP BY tree ORDER BY staged DESC",
         )?;
         let rows = statement.query_map([], |row| {
             let tree: String = row.get("tree")?;
-            Ok((
-                PathBuf::from(tree),
-                row.get("staged")?,
-                values::unsigned(row, "runs")?,
-            ))
+            Ok(StagedTreeRow {
+                path: PathBuf::from(tree),
+                staged: row.get("staged")?,
+                runs: values::unsigned(row, "runs")?,
+            })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }

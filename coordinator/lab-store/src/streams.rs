@@ -21,7 +21,7 @@ pub struct StreamRow {
     /// The SHA-256 that the device stated, in hexadecimal.
     pub stated_sha256: Option<String>,
     /// Whether the stream is complete, with the stated SHA-256.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 impl StreamRow {
@@ -43,7 +43,7 @@ fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
         committed: values::unsigned(row, "committed")?,
         stated_length: stated_length.and_then(|length| u64::try_from(length).ok()),
         stated_sha256: row.get("stated_sha256")?,
-        whole: row.get("complete")?,
+        is_complete: row.get("complete")?,
     })
 }
 
@@ -87,7 +87,7 @@ impl Streams<'_> {
                 values::signed(row.committed),
                 row.stated_length.map(values::signed),
                 row.stated_sha256,
-                row.whole
+                row.is_complete
             ])?;
         Ok(changed > 0)
     }

@@ -113,11 +113,11 @@ fn a_run_is_recorded_once_it_has_ended_and_every_listed_stream_is_whole() {
         committed: 5,
         stated_length: Some(5),
         stated_sha256: Some("00".to_owned()),
-        whole: false,
+        is_complete: false,
     };
     store.streams().record_progress(run, &row).unwrap();
     assert!(store.runs().recordable().unwrap().is_empty());
-    row.whole = true;
+    row.is_complete = true;
     store.streams().record_progress(run, &row).unwrap();
     assert_eq!(store.runs().recordable().unwrap().len(), 1);
     assert!(

@@ -103,7 +103,7 @@ impl<'a> EventSource<'a> {
         for row in &rows {
             let document = device(row);
             if self.devices.insert(row.id.clone(), document.clone()).as_ref() != Some(&document) {
-                events.push(event(Subject::Device, document, wording::device_in_words(row)));
+                events.push(event(Subject::Device, document, wording::describe_device(row)));
             }
         }
         let is_known = |id: &DeviceId| rows.iter().any(|row| row.id == *id);
@@ -164,7 +164,7 @@ impl<'a> EventSource<'a> {
             }
             let document = documents::power_session(&row);
             if last.as_ref() != Some(&document) {
-                let text = wording::power_session_in_words(&row);
+                let text = wording::describe_power_session(&row);
                 events.push(event(Subject::PowerSession, document.clone(), text));
             }
             if row.ended.is_none() {
@@ -206,7 +206,7 @@ fn event(event: Subject, document: Value, text: String) -> Event {
 
 /// Returns the changing fields of a device, without its description and its heartbeats.
 fn device(row: &DeviceRow) -> Value {
-    let (_, _, cause) = row.health.shown();
+    let cause = row.health.shown().cause;
     json!({
         "device": row.id,
         "name": row.name,

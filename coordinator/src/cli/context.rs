@@ -236,13 +236,10 @@ impl Context {
 }
 
 fn failure(error: WorkspaceError) -> Failure {
-    match error {
-        WorkspaceError::NotOne(_) => Failure::usage(error).hint(
-            "name one with --workspace DIR, make one with `regatta init DIR`, or try `regatta quickstart`",
-        ),
-        WorkspaceError::Config { .. } | WorkspaceError::Exists(_) => Failure::usage(error),
-        WorkspaceError::Io { .. } => Failure::from(error),
-    }
+    let hint = matches!(error, WorkspaceError::NotOne(_)).then_some(
+        "name one with --workspace DIR, make one with `regatta init DIR`, or try `regatta quickstart`",
+    );
+    Failure::of_kind(error.kind(), error).optional_hint(hint)
 }
 
 /// Prints text for people to standard output, wrapped to a terminal. What would control the terminal is escaped.

@@ -79,12 +79,11 @@ fn add(
     workspace: &Workspace,
     store: &Store,
 ) -> Result<(), Failure> {
-    let made = issue_page_token(store, name, role, lifetime).map_err(|error| match error {
-        PageTokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta dashboard token revoke {name}` revokes it; then a new one can have the name"
-        )),
-        PageTokenError::Name(_) => Failure::usage(error),
-        error => Failure::from(error),
+    let made = issue_page_token(store, name, role, lifetime).map_err(|error| {
+        let hint = matches!(error, PageTokenError::Taken(_)).then(|| {
+            format!("`regatta dashboard token revoke {name}` revokes it; then a new one can have the name")
+        });
+        Failure::of_kind(error.kind(), error).optional_hint(hint)
     })?;
     let expires = made.expires.to_string();
     let document = json!({ "name": name, "role": role, "token": made.token, "expires": expires });

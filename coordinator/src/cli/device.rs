@@ -72,7 +72,7 @@ pub(super) enum Command {
         /// The device's name or id
         device: String,
     },
-    /// Examine a device: what it is, and whether it is fit to measure; the exit code is 1 if it is not
+    /// Examine a device: its board and software, and whether it is fit to measure; the exit code is 1 if it is not
     Doctor(examination::Args),
 }
 

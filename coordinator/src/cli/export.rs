@@ -54,7 +54,7 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
     ];
     let mut left_out = Vec::new();
     for stream in store.streams().of_run(row.id)? {
-        if stream.whole {
+        if stream.is_complete {
             files.push(Copied {
                 name: format!("files/{}", stream.name),
                 from: dir.file(&stream.name),
@@ -103,7 +103,10 @@ fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<
             anyhow::bail!("{} has changed since the device delivered it", from.display());
         }
         if copied != original {
-            anyhow::bail!("{} is not what was copied: the disk is at fault", to.display());
+            anyhow::bail!(
+                "{} differs from the file that was copied: the disk is faulty",
+                to.display()
+            );
         }
         manifest.push_str(&format!("{copied}  {name}\n"));
     }
@@ -128,7 +131,7 @@ fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Fai
             )
         }
         _ => format!(
-            "`regatta runs verify {}` lists what is unchanged since its delivery",
+            "`regatta runs verify {}` lists the files that are unchanged since delivery",
             row.id
         ),
     };

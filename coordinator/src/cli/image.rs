@@ -16,7 +16,7 @@ use regatta_fsutil::hash::sha256_hex;
 use super::{Context, deploy};
 use crate::exit::{self, CommandResult, Failure};
 use regatta_deploy::{Image, InstallMethod, Lab, PackageSource as _};
-use regatta_lab_net::enrollment::{TokenError, check_name};
+use regatta_lab_net::enrollment::check_name;
 use regatta_lab_store::workspace::is_host;
 
 /// Flags of `device image`.
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let lab = Lab::of(&workspace)?;
     if lab.authority.is_none() {
         return Err(
-            Failure::misuse("this workspace has no keys: a board cannot enroll by itself")
+            Failure::misuse("this workspace has no keys: boards cannot enroll")
                 .hint("`regatta init` creates a workspace with keys"),
         );
     }
@@ -87,10 +87,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let lifetime = SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX));
     let made = lab
         .token(&store, &args.name, &host, None, Some(lifetime))
-        .map_err(|error| match error {
-            TokenError::Name(_) | TokenError::Taken(_) => Failure::usage(error),
-            error => Failure::from(error),
-        })?;
+        .map_err(|error| Failure::of_kind(error.kind(), error))?;
     let token = made.token.to_string();
     let image = Image::new(package, &lab.settings(&args.name, &host, None), &token)?;
     let instance: String = sha256_hex(token.as_bytes()).chars().take(12).collect();

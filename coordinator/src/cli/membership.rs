@@ -146,13 +146,14 @@ fn issue(
         lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
         returning: returning.as_ref(),
     };
-    enrollment::issue(store, &requested).map_err(|error| match error {
-        TokenError::Taken(_) => Failure::usage(error).hint(format!(
-            "`regatta device add {name} --again` creates a token for the same device with its key; `regatta device remove {name}` removes \
-             the device or revokes the token, and then another device can have the name"
-        )),
-        TokenError::Name(_) => Failure::usage(error),
-        error => Failure::from(error),
+    enrollment::issue(store, &requested).map_err(|error| {
+        let hint = matches!(error, TokenError::Taken(_)).then(|| {
+            format!(
+                "`regatta device add {name} --again` creates a token for the same device with its key; `regatta device remove {name}` removes \
+                 the device or revokes the token, and then another device can have the name"
+            )
+        });
+        Failure::of_kind(error.kind(), error).optional_hint(hint)
     })
 }
 

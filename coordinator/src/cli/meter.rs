@@ -173,7 +173,7 @@ fn expect_own_port(name: &str, settings: &MeterSettings, store: &Store) -> Resul
             escape(&settings.device_port)
         ))
         .hint(format!(
-            "use that one, or `regatta meter remove {}` first",
+            "use that meter, or `regatta meter remove {}` first",
             row.name
         ))),
     }

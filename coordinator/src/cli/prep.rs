@@ -57,7 +57,7 @@ pub(super) struct Args {
     /// int8: the value of one step [default: the benchmark's published scale]
     #[arg(long, conflicts_with = "calibration_cache")]
     scale: Option<f32>,
-    /// int8: the calibration cache of TensorRT that holds the scale
+    /// int8: the calibration cache of TensorRT that contains the scale
     #[arg(long, value_name = "FILE")]
     calibration_cache: Option<PathBuf>,
     /// The name of the network's input in that cache [default: the benchmark's input_name]
@@ -309,7 +309,7 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
         }
         (None, None) if published.is_some() => (published.unwrap_or(1.0), PUBLISHED.to_owned()),
         (None, None) if args.rounding.is_some() => {
-            return Err(Failure::misuse("--rounding goes with a scale"));
+            return Err(Failure::misuse("--rounding needs a scale"));
         }
         (None, None) => return Ok(None),
     };
@@ -346,7 +346,7 @@ fn text(made: &Document<'_>, has_published_scale: bool) -> String {
     if made.clipped > 0 {
         let clipped = made.clipped;
         text.push_str(&format!(
-            "\n{clipped} numbers lay beyond the type's range and were held at its end"
+            "\n{clipped} values were out of range for the type and were clipped"
         ));
         text.push_str(if has_published_scale {
             ", as in the published scale"

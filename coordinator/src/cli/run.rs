@@ -21,7 +21,7 @@ use super::{
     context::tell,
     progress::rows,
     report::report,
-    setting_flags::{SettingFlags, pair},
+    setting_flags::{Assignment, SettingFlags, assignment},
     target_devices::TargetDevices,
     wait::{Wait, WaitFlags},
 };
@@ -85,8 +85,8 @@ pub(super) struct Args {
     #[arg(long)]
     loadgen: Option<LoadgenChoice>,
     /// A line of user.conf, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE
-    #[arg(long, value_name = "K=V", value_parser = pair)]
-    conf: Vec<(String, String)>,
+    #[arg(long, value_name = "K=V", value_parser = assignment)]
+    conf: Vec<Assignment>,
     /// The state that the device is set to for the run; a plan may name single clocks [default: as-is]
     #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
     state: Option<StatePreset>,
@@ -186,7 +186,7 @@ impl Args {
             engine: self.engine,
             loadgen: self.loadgen.clone(),
             stream: self.stream,
-            conf: self.conf.iter().cloned().collect(),
+            conf: self.conf.iter().cloned().map(Assignment::into_pair).collect(),
             asset: self.asset.clone(),
             ..self.settings.input(self.engine)?
         };

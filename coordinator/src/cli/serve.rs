@@ -121,7 +121,7 @@ fn remedy(fault: &DaemonFault) -> String {
             quote_for_shell_if_needed(&to.to_string_lossy())
         ),
         DaemonFault::WorkspaceMoved(_) => {
-            "bring the directory back, or serve a copy of it; devices keep what was not acknowledged"
+            "bring the directory back, or serve a copy of it; devices keep all data that was not acknowledged"
                 .to_owned()
         }
     }

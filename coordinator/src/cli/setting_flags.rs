@@ -17,14 +17,31 @@ pub(super) struct SettingFlags {
     #[arg(long, value_name = "SYSTEM")]
     system: Option<SystemChoice>,
     /// An engine setting, KEY=VALUE (see `regatta settings list`); can be repeated
-    #[arg(long, value_name = "K=V", value_parser = pair)]
-    set: Vec<(String, String)>,
+    #[arg(long, value_name = "K=V", value_parser = assignment)]
+    set: Vec<Assignment>,
+}
+
+/// An option's `KEY=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Assignment {
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+impl Assignment {
+    /// Returns key and value, for a map.
+    pub(super) fn into_pair(self) -> (String, String) {
+        (self.key, self.value)
+    }
 }
 
 /// Parses an option's `KEY=VALUE`.
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn assignment(text: &str) -> Result<Assignment, String> {
     match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        Some((key, value)) if !key.trim().is_empty() => Ok(Assignment {
+            key: key.trim().to_owned(),
+            value: value.trim().to_owned(),
+        }),
         _ => Err("not of the form KEY=VALUE".to_owned()),
     }
 }
@@ -35,10 +52,7 @@ impl SettingFlags {
     /// # Errors
     /// Returns the failure for a setting that the engine does not accept.
     pub(super) fn input(&self, engine: Option<EngineKind>) -> Result<RunRequestInput, Failure> {
-        let set = self
-            .set
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let set = self.set.iter().map(|set| (set.key.as_str(), set.value.as_str()));
         let set = EngineSettings::parse(engine, set).map_err(|error| {
             let error = RunRequestError::EngineSetting { engine, error };
             let hint = error.hint();

@@ -19,7 +19,7 @@ use crate::{
 use regatta_lab_net::keys::Keys;
 use regatta_lab_runs::count_runs_not_in_store;
 use regatta_lab_store::{
-    DeviceActivity, DeviceRow, RunRow, Store,
+    DeviceActivity, DeviceRow, PendingToken, RunRow, Store,
     workspace::{BrokerChoice, Workspace, kept_free_bytes},
 };
 use regatta_lab_views::wording::{self, run_text};
@@ -64,7 +64,7 @@ fn gather(context: &Context, workspace: &Workspace, store: &Store) -> Result<Lab
         broker: broker(workspace, service.broker_lost.filter(|_| is_served), is_served),
         disk: disk(workspace, store)?,
         tokens: tokens
-            .map(|(name, expires)| TokenStatus { name, expires })
+            .map(|PendingToken { name, expires }| TokenStatus { name, expires })
             .collect(),
         queued: open.iter().filter(|run| run.spec_sha256.is_none()).count(),
         in_progress: open.iter().filter(|run| run.spec_sha256.is_some()).count(),
@@ -171,7 +171,7 @@ fn attention(
     }
     if status.disk.free_bytes < status.disk.kept_free_bytes {
         found.push(format!(
-            "disk full ({} free): logs are not accepted: make room, or {}",
+            "disk full ({} free): logs are not accepted: free space, or {}",
             wording::bytes(status.disk.free_bytes),
             context.command("runs prune --older-than 30d")
         ));

@@ -140,7 +140,7 @@ fn text(documents: &[Document]) -> String {
             ));
             if Path::new(subject).is_dir() {
                 lines.push(format!(
-                    "  not signed: {}, which agrees with what is signed; `regatta device list` of the lab shows whether the device belongs to the lab, and --device requires that",
+                    "  not signed: {}, which agrees with the signed files; `regatta device list` of the lab shows whether the device belongs to the lab, and --device requires that",
                     verification.unsigned.join(", ")
                 ));
             }

@@ -12,7 +12,7 @@ use regatta_lab_net::{
     assets,
     broker::Acceptor,
     descriptors::DescriptorBudget,
-    enrollment::{Desk, Listener, Place},
+    enrollment::{CoordinatorAddresses, EnrollmentService, Listener},
     fleet::Admission,
     keys::{self, Keys, PAGE_CERTIFICATE, PageAuthority},
     link::Transport,
@@ -60,7 +60,7 @@ impl Security {
     /// Returns the transport to an external broker.
     pub(super) fn transport_to(&self, address: &BrokerAddress) -> anyhow::Result<Transport> {
         if !address.tls && !address.is_loopback() {
-            tracing::warn!(%address, "PLAIN MQTT: anyone on the network can read and forge what is sent");
+            tracing::warn!(%address, "unencrypted MQTT: anyone on the network can read and forge messages");
         }
         Ok(match &self.keys {
             Some(keys) if address.tls => Transport::Tls(keys::client(keys)?),
@@ -123,14 +123,15 @@ impl Security {
         };
         let config = workspace.config();
         let listener = Listener::bind(config.enroll_listen).await?;
-        let place = Place {
+        let addresses = CoordinatorAddresses {
             broker: config.broker_for_devices(broker).to_string(),
             enrollment: host_and_port(&config.host, listener.local_addr()?.port()),
         };
         let store = Store::open(&workspace.database())?;
-        let desk = Desk::new(Arc::clone(keys), Arc::clone(&self.admission), place, store)?;
+        let service =
+            EnrollmentService::new(Arc::clone(keys), Arc::clone(&self.admission), addresses, store)?;
         let tls = keys::enrollment_server(keys, &self.hosts)?;
-        Ok(Some(Listener::start(listener, tls, desk, budget)?))
+        Ok(Some(Listener::start(listener, tls, service, budget)?))
     }
 }
 

@@ -41,7 +41,7 @@ fn a_line_each(rows: &[ComparisonRow]) -> String {
             right(format!("{:.3}", row.ratio)),
             cell(comparison_interval(row)),
             right(floor(row)),
-            cell(&row.words),
+            cell(&row.verdict_text),
         ]);
     }
     table.trim_fmt()
@@ -63,7 +63,7 @@ fn two_lines_each(rows: &[ComparisonRow]) -> String {
             ),
             format!("{:.3}\n{}", row.ratio, comparison_interval(row)),
             format!("{}\n{}", row.pairs, floor(row)),
-            row.words.clone(),
+            row.verdict_text.clone(),
         ]);
     }
     keep_whole(&mut table, 1);

@@ -7,7 +7,7 @@ use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table};
 use regatta_lab_net::fleet::{default_engine, engine_obstacle, health_check_engine, unavailable_engines};
-use regatta_lab_store::{DeviceLabel, DeviceRow, OtherVersion, WallRatio};
+use regatta_lab_store::{DeviceLabel, DeviceRow, HealthOrigin, OtherVersion, WallRatio};
 use regatta_lab_views::wording::{self, device_state, state_and_health};
 
 /// Formats devices, one line each, and the devices whose hello could not be read.
@@ -23,7 +23,7 @@ pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String
             "{} was refused: its agent speaks wire version {}, this coordinator {} to {}; update the older of the two",
             device.device,
             device.wire,
-            frame::OLDEST_VERSION,
+            frame::MIN_VERSION,
             frame::VERSION
         )
     }));
@@ -229,7 +229,7 @@ fn version(device: &DeviceRow) -> &str {
 
 /// Formats a device's health with its time and cause.
 fn health(device: &DeviceRow) -> String {
-    let (since, _, cause) = device.health.shown();
+    let HealthOrigin { since, cause, .. } = device.health.shown();
     let since = since.map_or_else(String::new, |since| format!(" since {}", wording::time(since)));
     let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     format!("{}{since}{cause}", device.health.health().as_str())

@@ -1,7 +1,7 @@
 //! Tables of devices' health.
 
 use super::plain;
-use regatta_lab_store::{DeviceRow, HealthLogEntry};
+use regatta_lab_store::{DeviceRow, HealthLogEntry, HealthOrigin};
 use regatta_lab_views::wording;
 
 /// Formats the health of devices, one line each.
@@ -10,7 +10,7 @@ pub(crate) fn health(devices: &[DeviceRow]) -> String {
         return "no device has connected yet".to_owned();
     }
     let lines = devices.iter().map(|device| {
-        let (since, by, cause) = device.health.shown();
+        let HealthOrigin { since, by, cause } = device.health.shown();
         [
             device.name.clone(),
             device.health.health().as_str().to_owned(),

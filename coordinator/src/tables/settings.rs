@@ -8,14 +8,7 @@ use super::plain;
 /// Formats engine settings, one line each.
 pub(crate) fn settings(settings: &[&Setting]) -> String {
     plain(
-        [
-            "setting",
-            "values",
-            "default",
-            "engines",
-            "scenarios",
-            "what it does",
-        ],
+        ["setting", "values", "default", "engines", "scenarios", "meaning"],
         settings.iter().map(|setting| {
             [
                 setting.name.to_owned(),

@@ -92,7 +92,7 @@ impl SimulatedDevice {
                 let Some(entry) = left.get_mut(&ack.stream) else {
                     continue;
                 };
-                match ack.whole {
+                match ack.verdict {
                     Some(StreamVerdict::Equal) => drop(left.remove(&ack.stream)),
                     Some(StreamVerdict::Different) => entry.0 = 0,
                     // A forged chunk may have made the stream longer.
@@ -136,7 +136,7 @@ impl SimulatedDevice {
                 continue;
             }
             let ack = Ack::from_frame(&payload).unwrap();
-            if ack.whole == Some(StreamVerdict::Equal) {
+            if ack.verdict == Some(StreamVerdict::Equal) {
                 return repeats;
             }
             committed = committed.max(usize::try_from(ack.committed).unwrap());

@@ -8,7 +8,7 @@ use regatta_types::accuracy_line::dice_line;
 
 use regatta_datasets::{
     label_files::segmentation_path,
-    volumes::{NiftiFile, VolumeError},
+    volumes::{NiftiFile, VolumeError, VolumeFault},
 };
 
 /// What the reference adds to both sides of the fraction, so that a class without a voxel has the score 1.
@@ -154,9 +154,10 @@ fn truth(path: &Path, classes: usize) -> Result<Vec<u8>, VolumeError> {
         if usize::from(class) < classes && f64::from(class) == value {
             Ok(class)
         } else {
-            Err(format!(
-                "a voxel has the class {value}, but there are {classes}, from 0"
-            ))
+            Err(VolumeFault::Class {
+                class: value,
+                classes,
+            })
         }
     })
 }

@@ -395,7 +395,7 @@ fn the_generic_rule_is_near_what_was_published() {
     ] {
         assert!(
             generic(&card, &benchmark, scenario).runs[0]
-                .source_in_words()
+                .describe_source()
                 .contains("132 SMs")
         );
     }

@@ -20,7 +20,7 @@ use crate::{
 const LIBRARY_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 /// CUDA 11.4, in the format of `cuDriverGetVersion`.
-const OLDEST_VERSION: u32 = 11_040;
+const MIN_VERSION: u32 = 11_040;
 
 /// `CUDA_SUCCESS`.
 const SUCCESS: u32 = 0;
@@ -82,7 +82,7 @@ impl Driver {
             .check("cuDriverGetVersion", result)
             .map_err(DriverOpenError::Init)?;
         driver.version = u32::try_from(version).unwrap_or(0);
-        if driver.version < OLDEST_VERSION {
+        if driver.version < MIN_VERSION {
             return Err(DriverOpenError::TooOld {
                 version: driver.version,
             });

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use regatta_types::benchmark::{Detections, Model, Response};
 
 use self::{default_boxes::DefaultBoxes, heads::Heads, predictions::Predictions};
-use super::Answers;
+use super::{Answers, ModelMismatch};
 
 /// Floats of a detection.
 const FLOATS: usize = 7;
@@ -52,16 +52,16 @@ impl DetectionDecoder {
         model: &Model,
         rows: &[usize],
         image_sizes: &Arc<[[u32; 2]]>,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, ModelMismatch> {
         let kind = match (model.response, &model.detections) {
             (Response::Detections, None) => {
                 return Err(
-                    "the benchmark's file has the response detections, but no [model.detections]".to_owned(),
+                    "the benchmark's file has the response detections, but no [model.detections]".into(),
                 );
             }
             (Response::Detections, Some(Detections::Counted { most })) => {
                 if !(1..=MAX_DETECTIONS).contains(most) {
-                    return Err(format!("`most` must be from 1 to {MAX_DETECTIONS}, not {most}"));
+                    return Err(format!("`most` must be from 1 to {MAX_DETECTIONS}, not {most}").into());
                 }
                 let floats = most * FLOATS + 1;
                 let output = rows.iter().position(|&row| row == floats);
@@ -158,7 +158,7 @@ mod tests {
         model
     }
 
-    fn decoder_of(model: &Model, rows: &[usize]) -> Result<Option<DetectionDecoder>, String> {
+    fn decoder_of(model: &Model, rows: &[usize]) -> Result<Option<DetectionDecoder>, ModelMismatch> {
         DetectionDecoder::of(model, rows, &Arc::default())
     }
 
@@ -194,7 +194,7 @@ mod tests {
         }
         row.push(f32::from_bits(2));
         assert_eq!(answer(&mut decoder, 5, &[bytes(&row)]).len(), 14, "an integer");
-        let error = decoder_of(&model, &[21]).unwrap_err();
+        let error = decoder_of(&model, &[21]).unwrap_err().to_string();
         assert_eq!(
             error,
             "its outputs have [21] numbers for a sample, but 3 detections and their number are 22"
@@ -265,10 +265,12 @@ mod tests {
             if let Some(Detections::Heads(heads)) = &mut model.detections {
                 wrong(heads);
             }
-            let error = decoder_of(&model, &[anchors * 4, anchors * classes]).unwrap_err();
+            let error = decoder_of(&model, &[anchors * 4, anchors * classes])
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("[model.detections]"), "{error}");
         }
-        let error = decoder_of(&model, &[anchors * 4]).unwrap_err();
+        let error = decoder_of(&model, &[anchors * 4]).unwrap_err().to_string();
         assert_eq!(
             error,
             "its outputs have [480348] numbers for a sample, but 120087 anchors need 480348 for boxes and 1441044 for 12 classes"
@@ -360,7 +362,9 @@ mod tests {
             second[..5],
             [1.0, 20.0 / 640.0, 162.0 / 1280.0, 60.0 / 640.0, 242.0 / 1280.0]
         );
-        let error = DetectionDecoder::of(&model, &[84 * 100], &sizes).unwrap_err();
+        let error = DetectionDecoder::of(&model, &[84 * 100], &sizes)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("8400 predictions of 4 coordinates and 80 classes have 705600"),
             "{error}"
@@ -377,7 +381,7 @@ mod tests {
             if let Some(Detections::Predictions(settings)) = &mut model.detections {
                 wrong(settings);
             }
-            let error = of(&model).unwrap_err();
+            let error = of(&model).unwrap_err().to_string();
             assert!(error.contains("[model.detections]"), "{error}");
         }
     }

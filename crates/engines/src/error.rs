@@ -4,7 +4,7 @@ use std::{error::Error, io, path::PathBuf};
 
 use regatta_types::documents::EngineKind;
 
-use super::MissingEngine;
+use super::{MissingEngine, ModelMismatch};
 
 /// Why an engine cannot be loaded or cannot compute.
 #[derive(Debug, thiserror::Error)]
@@ -114,8 +114,8 @@ pub enum EngineError {
         file: PathBuf,
         /// The benchmark's name.
         benchmark: String,
-        /// A text with the model's outputs and the benchmark's requirements.
-        reason: String,
+        /// What the model has and what the benchmark needs.
+        reason: ModelMismatch,
     },
     /// The batch size is outside the engine's limits.
     #[error("the batch has {size} samples, but the engine accepts 1 to {max}")]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use regatta_types::benchmark::{Benchmark, Dtype, FurtherInput, NetworkState, Response};
 
 use super::{
-    Description, EngineError, LoadRequest,
+    Description, EngineError, LoadRequest, ModelMismatch,
     network::{FLOAT, KeptInput, KeptUpdate, Network, NetworkLayout},
 };
 
@@ -34,11 +34,11 @@ pub(super) struct NetworkLoader<'a, S> {
 
 impl<S: NetworkSource> NetworkLoader<'_, S> {
     /// Returns the error that the model does not fit.
-    pub(super) fn unfit(&self, reason: String) -> EngineError {
+    pub(super) fn unfit(&self, reason: impl Into<ModelMismatch>) -> EngineError {
         EngineError::ModelUnfit {
             file: self.request.model_file.clone(),
             benchmark: self.request.benchmark.name.clone(),
-            reason,
+            reason: reason.into(),
         }
     }
 

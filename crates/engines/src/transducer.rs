@@ -12,7 +12,7 @@ use regatta_types::benchmark::{Model, Transducer};
 
 use self::{features::FrameMaker, greedy::TransducerEngine};
 use super::{
-    Engine, EngineError, LoadRequest, Loaded,
+    Engine, EngineError, LoadRequest, Loaded, ModelMismatch,
     network::{Network as _, NetworkLayout},
     network_loader::{NetworkLoader, NetworkSource, floats, integer, joined, states},
     waveform::inputs_fault,
@@ -76,7 +76,7 @@ pub(super) fn load<S: NetworkSource>(
 }
 
 /// Checks the numbers of a benchmark's file.
-fn check(model: &Model, transducer: &Transducer) -> Result<(), String> {
+fn check(model: &Model, transducer: &Transducer) -> Result<(), ModelMismatch> {
     let features = &transducer.features;
     let sizes = [
         features.hop,
@@ -87,7 +87,7 @@ fn check(model: &Model, transducer: &Transducer) -> Result<(), String> {
         transducer.frames,
     ];
     if let Some(fault) = inputs_fault(model, "[model.transducer]") {
-        return Err(fault);
+        return Err(fault.into());
     }
     if sizes.contains(&0)
         || features.sample_rate == 0
@@ -96,7 +96,7 @@ fn check(model: &Model, transducer: &Transducer) -> Result<(), String> {
         || !features.transform.is_multiple_of(2)
         || !(2..=features.transform).contains(&features.window)
     {
-        return Err("[model.transducer] needs whole steps, 1 to 255 symbols, and a window of 2 values up to those of a transform".to_owned());
+        return Err("[model.transducer] needs integer steps, 1 to 255 symbols, and a window of 2 values up to those of a transform".into());
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::{ops::Range, sync::Arc};
 use regatta_types::benchmark::{Benchmark, Response, SlidingWindows};
 
 use self::blender::{Blender, Scores};
-use super::{Answers, Batch, Engine, EngineError, Input, LoadRequest, Loaded};
+use super::{Answers, Batch, Engine, EngineError, Input, LoadRequest, Loaded, ModelMismatch};
 
 /// Loads an engine for windows with `load_windows`, and wraps each of its streams.
 pub(super) fn load(
@@ -19,7 +19,7 @@ pub(super) fn load(
     windows: &SlidingWindows,
     load_windows: impl FnOnce(&LoadRequest<'_>) -> Result<Loaded, EngineError>,
 ) -> Result<Loaded, EngineError> {
-    let unfit = |reason: String| EngineError::ModelUnfit {
+    let unfit = |reason: ModelMismatch| EngineError::ModelUnfit {
         file: request.model_file.clone(),
         benchmark: request.benchmark.name.clone(),
         reason,
@@ -37,10 +37,8 @@ pub(super) fn load(
         ..*request
     })?;
     let engines = loaded.engines.into_iter().map(|engine| {
-        let windowed = Windowed::new(engine, &grid, windows, &request.volumes)?;
-        windowed
-            .map(|windowed| Box::new(windowed) as Box<dyn Engine>)
-            .map_err(&unfit)
+        let windowed = Windowed::new(engine, &grid, windows, &request.volumes, &unfit)?;
+        Ok(Box::new(windowed) as Box<dyn Engine>)
     });
     Ok(Loaded {
         description: loaded.description,
@@ -61,13 +59,14 @@ struct WindowGrid {
 }
 
 impl WindowGrid {
-    fn of(benchmark: &Benchmark, windows: &SlidingWindows) -> Result<Self, String> {
+    fn of(benchmark: &Benchmark, windows: &SlidingWindows) -> Result<Self, ModelMismatch> {
         let model = &benchmark.model;
         let &[1, depth, height, width] = &model.input_shape[..] else {
             return Err(format!(
                 "windows have one channel and three dimensions, but its input is {:?}",
                 model.input_shape
-            ));
+            )
+            .into());
         };
         let window = [depth, height, width];
         let is_cube = depth == height && height == width;
@@ -79,7 +78,7 @@ impl WindowGrid {
         {
             return Err(
                 "[model.windows] needs cubes, a stride from 1 to their side, 2 to 256 classes and a positive deviation"
-                    .to_owned(),
+                    .into(),
             );
         }
         Ok(Self {
@@ -154,7 +153,8 @@ impl Windowed {
         grid: &WindowGrid,
         windows: &SlidingWindows,
         volumes: &Arc<[[usize; 3]]>,
-    ) -> Result<Result<Self, String>, EngineError> {
+        unfit: &impl Fn(ModelMismatch) -> EngineError,
+    ) -> Result<Self, EngineError> {
         let most = engine.max_batch();
         let bytes = grid.voxels() * grid.element;
         let windows_of_batch = vec![0; most * bytes];
@@ -168,14 +168,15 @@ impl Windowed {
         let found = outputs.iter().next().map_or(0, <[u8]>::len);
         let needed = windows.classes * grid.voxels();
         if found != needed * size_of::<f32>() && found != needed * size_of::<half::f16>() {
-            return Ok(Err(format!(
+            let mismatch = format!(
                 "its output has {found} bytes for a window, but {} classes of {:?} voxels are {needed} numbers of 4 or 2 bytes",
                 windows.classes, grid.window
-            )));
+            );
+            return Err(unfit(mismatch.into()));
         }
         let largest = volumes.iter().map(|[_, height, width]| height * width).max();
-        let blender = Blender::new(grid.window, windows, largest.unwrap_or(0));
-        Ok(blender.map(|blender| Self {
+        let blender = Blender::new(grid.window, windows, largest.unwrap_or(0)).map_err(unfit)?;
+        Ok(Self {
             engine,
             grid: *grid,
             classes: windows.classes,
@@ -184,7 +185,7 @@ impl Windowed {
             windows: windows_of_batch,
             places,
             outputs,
-        }))
+        })
     }
 
     /// Computes the windows with these numbers, and blends them into the answer.

@@ -42,7 +42,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        let message = format!("it is larger than {limit} bytes, the maximum for such a file");
+        let message = format!("it is larger than {limit} bytes, the maximum for this file");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)

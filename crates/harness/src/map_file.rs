@@ -9,6 +9,20 @@ use std::{
 
 use regatta_fsutil::regular_file;
 
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LineProblem {
+    /// It has no name.
+    #[error("the line is empty")]
+    Empty,
+    /// It has a name only.
+    #[error("the label is missing")]
+    NoLabel,
+    /// The name is a path outside of the dataset.
+    #[error("the name leads out of the dataset's directory")]
+    LeadsOut,
+}
+
 /// Why a map file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum MapFileError {
@@ -31,7 +45,7 @@ pub enum MapFileError {
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        problem: &'static str,
+        problem: LineProblem,
     },
     /// A line does not have the size of the sample's original image.
     #[error(
@@ -114,13 +128,13 @@ pub(crate) fn read_image_sizes(path: &Path) -> Result<Vec<[u32; 2]>, MapFileErro
 }
 
 /// Returns the name in a line. The name must not lead out of the dataset's directory.
-fn sample_name(line: &str) -> Result<&str, &'static str> {
+fn sample_name(line: &str) -> Result<&str, LineProblem> {
     let mut words = line.split_ascii_whitespace();
-    let name = words.next().ok_or("the line is empty")?;
-    words.next().ok_or("the label is missing")?;
+    let name = words.next().ok_or(LineProblem::Empty)?;
+    words.next().ok_or(LineProblem::NoLabel)?;
     let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..") || name.contains('\0');
     if leads_out {
-        Err("the name leads out of the dataset's directory")
+        Err(LineProblem::LeadsOut)
     } else {
         Ok(name)
     }
@@ -132,6 +146,7 @@ mod tests {
 
     use super::*;
 
+    /// The error is the message, with `DIR` for the directory.
     fn read(text: &str, expected: usize) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("val_map.txt");

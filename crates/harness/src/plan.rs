@@ -19,7 +19,7 @@ pub enum ServingError {
     DirectStreams(usize),
     /// The batches do not fit into memory.
     #[error(
-        "{setting} is {samples}, but such batches take {needed_mib} MiB of memory and {free_mib} MiB are free; hint: lower \
+        "{setting} is {samples}, but batches of this size take {needed_mib} MiB of memory and {free_mib} MiB are free; hint: lower \
          {setting}"
     )]
     BatchMemory {

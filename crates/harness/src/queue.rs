@@ -36,6 +36,10 @@ impl Gather {
 /// waiting. Beyond this, the queue grows on the issuing thread.
 const RESERVED: usize = 1 << 16;
 
+/// The error for a queue that is closed, with the first reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QueueClosed(pub(crate) String);
+
 /// Samples that wait for workers.
 pub(crate) struct SampleQueue {
     gather: Gather,
@@ -121,8 +125,8 @@ impl SampleQueue {
     /// Adds a query's samples, and waits for space if the queue has a capacity.
     ///
     /// # Errors
-    /// The reason for which the queue was closed.
-    pub(crate) fn push(&self, query: Query<'_>, completer: &Completer) -> Result<(), String> {
+    /// When the queue was closed.
+    pub(crate) fn push(&self, query: Query<'_>, completer: &Completer) -> Result<(), QueueClosed> {
         self.lock().left += query.len();
         if self.sorted.are_several() {
             self.add(longest_first(query, &self.sorted), query.len(), completer)
@@ -137,7 +141,7 @@ impl SampleQueue {
         mut samples: impl Iterator<Item = QuerySample>,
         count: usize,
         completer: &Completer,
-    ) -> Result<(), String> {
+    ) -> Result<(), QueueClosed> {
         let mut begin = 0;
         while begin < count {
             let mut state = self.wait_for_space()?;
@@ -160,11 +164,11 @@ impl SampleQueue {
         Ok(())
     }
 
-    fn wait_for_space(&self) -> Result<MutexGuard<'_, State>, String> {
+    fn wait_for_space(&self) -> Result<MutexGuard<'_, State>, QueueClosed> {
         let mut state = self.lock();
         loop {
             if let Some(reason) = &state.closed {
-                return Err(reason.clone());
+                return Err(QueueClosed(reason.clone()));
             }
             if self
                 .capacity
@@ -179,12 +183,15 @@ impl SampleQueue {
     /// Releases samples that waited for fuller batches.
     ///
     /// # Errors
-    /// The reason for which the queue was closed.
-    pub(crate) fn flush(&self) -> Result<(), String> {
+    /// When the queue was closed.
+    pub(crate) fn flush(&self) -> Result<(), QueueClosed> {
         let mut state = self.lock();
         state.flushed = true;
         self.arrived.notify_all();
-        state.closed.clone().map_or(Ok(()), Err)
+        state
+            .closed
+            .clone()
+            .map_or(Ok(()), |reason| Err(QueueClosed(reason)))
     }
 
     /// Closes the queue and ends the workers. The first reason is kept.

@@ -12,7 +12,7 @@ use regatta_loadgen::sut::{Completer, Query, SutError, SystemUnderTest};
 use super::{
     fault::{FirstFault, HarnessError},
     lane::Lane,
-    queue::SampleQueue,
+    queue::{QueueClosed, SampleQueue},
 };
 
 /// A SUT whose workers end when it is dropped.
@@ -77,11 +77,13 @@ impl SystemUnderTest for QueuedSut {
     fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
         self.queue
             .push(query, completer)
-            .map_err(|reason| self.abandoned(reason))
+            .map_err(|QueueClosed(reason)| self.abandoned(reason))
     }
 
     fn flush_queries(&self) -> Result<(), SutError> {
-        self.queue.flush().map_err(|reason| self.abandoned(reason))
+        self.queue
+            .flush()
+            .map_err(|QueueClosed(reason)| self.abandoned(reason))
     }
 }
 

@@ -322,7 +322,7 @@ fn why_ineffective(full_key: &str, kind: ConfKind) -> Option<&'static str> {
         return Some("has no effect: the scenario must be SingleStream, MultiStream, Server, Offline or *");
     }
     let Some(key) = Key::of(scenario, key) else {
-        return Some("has no effect: LoadGen knows no such key");
+        return Some("has no effect: LoadGen does not know this key");
     };
     if key.is_official {
         return (kind != ConfKind::Mlperf).then_some("has no effect: LoadGen reads it from mlperf.conf only");

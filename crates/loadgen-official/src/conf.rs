@@ -47,7 +47,7 @@ enum PrepareError {
         source: io::Error,
     },
     /// LoadGen could not allocate its settings.
-    #[error("there is no memory for LoadGen's settings")]
+    #[error("not enough memory for LoadGen's settings")]
     Memory,
     /// A file cannot be written.
     #[error("{} cannot be written", path.display())]

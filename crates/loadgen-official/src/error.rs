@@ -64,7 +64,7 @@ pub enum PluginError {
         needed: u32,
     },
     /// The build information cannot be parsed.
-    #[error("the LoadGen plug-in {} does not say how it was built", path.display())]
+    #[error("the LoadGen plug-in {} has no build information", path.display())]
     BuildInfo {
         /// The file.
         path: PathBuf,

@@ -6,7 +6,10 @@ use regatta_datasets::{
     annotations::AnnotationError, speech::SpeechError, squad::SquadError, val_map::ValMapError,
     volumes::VolumeError,
 };
-use regatta_types::samples::{Form, FormError, NotWhole};
+use regatta_types::{
+    ErrorKind,
+    samples::{Form, FormError, NotWhole},
+};
 
 use crate::{
     damaged_images::{DamagedImage, FirstDamaged, ImageFault},
@@ -14,6 +17,17 @@ use crate::{
     published::PublishedError,
     quantisation::ScaleError,
 };
+
+/// What the person who asked can do about an error. The command line words it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrepHint {
+    /// Find out where the missing file is published.
+    PublishedFile,
+    /// Find out how the annotations are made.
+    Annotations,
+    /// Name another file of labels.
+    Labels,
+}
 
 /// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them.
 /// `samples.json` exists only when all samples do.
@@ -299,6 +313,50 @@ pub enum PrepError {
         /// The path below the scratch directory.
         file: String,
     },
+}
+
+impl PrepError {
+    /// Returns who has to act: the person who asked names other files or settings, or a file, its contents or the disk are damaged.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoPrepSection { .. }
+            | Self::UnsupportedSettings { .. }
+            | Self::Form(_)
+            | Self::Scale { .. }
+            | Self::NoDataset { .. }
+            | Self::NoLabels { .. }
+            | Self::Labels(_)
+            | Self::Label { .. }
+            | Self::MissingImages { .. }
+            | Self::CalibrationImage { .. }
+            | Self::Squad(_)
+            | Self::Published(_)
+            | Self::Annotations(_)
+            | Self::ImageName { .. }
+            | Self::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })
+            | Self::Speech(
+                SpeechError::MissingChapters { .. }
+                | SpeechError::Utterances { .. }
+                | SpeechError::CalibrationUtterance { .. },
+            )
+            | Self::Cache(_) => ErrorKind::Usage,
+            _ => ErrorKind::Internal,
+        }
+    }
+
+    /// Returns what the person who asked can do, if the message does not say it.
+    #[must_use]
+    pub const fn hint(&self) -> Option<PrepHint> {
+        match self {
+            Self::Squad(SquadError::Read { .. }) | Self::Published(PublishedError::Read { .. }) => {
+                Some(PrepHint::PublishedFile)
+            }
+            Self::Annotations(AnnotationError::Read { .. }) => Some(PrepHint::Annotations),
+            Self::Labels(_) => Some(PrepHint::Labels),
+            _ => None,
+        }
+    }
 }
 
 /// The error for a line of a table.

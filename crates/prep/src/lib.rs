@@ -36,7 +36,7 @@ mod volumes;
 pub use bundled::install_bundled;
 pub use conversion::convert_samples;
 pub use damaged_images::{DamagedImage, ImageFault};
-pub use error::{PrepError, TableError};
+pub use error::{PrepError, PrepHint, TableError};
 pub use image_sample_maker::ImageSampleMaker;
 pub use image_samples::{check_images, prepare_images, sample_target};
 pub use jpeg_images::{ImageRequest, labels_among};

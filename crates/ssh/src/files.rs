@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// The piece of a file after which [`FetchLimits`] are checked.
 const PIECE: u64 = 1 << 20;
 /// The deepest directory that is fetched or removed.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// libssh2's code at the end of a directory.
 const END_OF_DIRECTORY: i32 = -16;
 /// SFTP's code of a path that does not exist.
@@ -207,7 +207,7 @@ impl RemoteFiles {
             bytes: limits.max_bytes,
             entries: limits.max_entries,
         };
-        self.fetch_within(Path::new(path), to, DEEPEST, &mut budget)
+        self.fetch_within(Path::new(path), to, MAX_DEPTH, &mut budget)
     }
 
     fn fetch_within(&self, path: &Path, to: &Path, left: usize, budget: &mut Budget<'_>) -> io::Result<()> {
@@ -228,7 +228,7 @@ impl RemoteFiles {
                 file.sync_all()?;
             } else {
                 return Err(io::Error::other(format!(
-                    "{} is neither a file nor a directory within {DEEPEST} levels",
+                    "{} is neither a file nor a directory within {MAX_DEPTH} levels",
                     path.display()
                 )));
             }
@@ -241,7 +241,7 @@ impl RemoteFiles {
     /// # Errors
     /// Returns the server's error.
     pub fn remove(&self, path: &str) -> io::Result<()> {
-        self.remove_within(Path::new(path), DEEPEST)
+        self.remove_within(Path::new(path), MAX_DEPTH)
     }
 
     fn remove_within(&self, path: &Path, left: usize) -> io::Result<()> {

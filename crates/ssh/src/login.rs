@@ -1,7 +1,7 @@
 //! Authenticates the user: named key files, the ssh-agent's keys, the usual key files, and last a password.
 
 use std::{
-    env,
+    env, io,
     path::{Path, PathBuf},
 };
 
@@ -87,15 +87,29 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
         .any(|path| try_file(&path, tried))
 }
 
-/// Logs in with a key file. The error is the text that follows the file's name in a message.
-fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), String> {
+/// Why a key file does not log in. The text follows the file's name in a message.
+#[derive(Debug, thiserror::Error)]
+enum KeyFailure {
+    #[error(", which cannot be read: {0}")]
+    Unreadable(io::Error),
+    /// The host does not accept the key.
+    #[error("")]
+    Refused,
+    #[error(" under another phrase")]
+    WrongPhrase,
+    #[error(" without its phrase")]
+    NoPhrase,
+}
+
+/// Logs in with a key file.
+fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), KeyFailure> {
     // libssh2's error code does not distinguish a missing file from a refused key.
-    regular_file::open(path).map_err(|error| format!(", which cannot be read: {error}"))?;
+    regular_file::open(path).map_err(KeyFailure::Unreadable)?;
     let attempt = |phrase: Option<&str>| session.userauth_pubkey_file(&access.user, None, path, phrase);
     match attempt(None) {
         Ok(()) if session.authenticated() => return Ok(()),
         Err(error) if error.code() == FILE && has_phrase(path) => {}
-        Ok(()) | Err(_) => return Err(String::new()),
+        Ok(()) | Err(_) => return Err(KeyFailure::Refused),
     }
     // A passphrase is right if it decrypts the key, even if the host then refuses the key.
     let question = Question::Phrase(path);
@@ -108,9 +122,9 @@ fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt)
     );
     match answer {
         Ok(Answer::Right) if session.authenticated() => Ok(()),
-        Ok(Answer::Right) => Err(String::new()),
-        Ok(Answer::Wrong) => Err(" under another phrase".to_owned()),
-        Ok(Answer::None) => Err(" without its phrase".to_owned()),
+        Ok(Answer::Right) => Err(KeyFailure::Refused),
+        Ok(Answer::Wrong) => Err(KeyFailure::WrongPhrase),
+        Ok(Answer::None) => Err(KeyFailure::NoPhrase),
     }
 }
 

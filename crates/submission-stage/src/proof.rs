@@ -42,7 +42,7 @@ pub struct SignedEvidence {
 #[non_exhaustive]
 pub enum ProofError {
     /// The caller has no key, and the run's directory has none.
-    #[error("the public key of the run's device is not known: there is no {}", .0.display())]
+    #[error("unknown public key of the run's device: {} is missing", .0.display())]
     NoKey(PathBuf),
     /// The key file does not contain a key.
     #[error("{} has no public key", .0.display())]

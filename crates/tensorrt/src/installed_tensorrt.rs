@@ -70,27 +70,28 @@ impl InstalledTensorRt {
                     });
                 }
                 // A file in a named directory must load. A name without a directory may just not be installed.
-                Err(reason) if directory.is_some() => {
+                Err(error) if directory.is_some() => {
+                    let reason = loader_message(&error);
                     return Err(TensorRtOpenError::NotTensorRt { path: infer, reason });
                 }
-                Err(reason) => missing(parser.is_some(), reason),
+                Err(error) => missing(parser.is_some(), loader_message(&error)),
             }
         }
         Err(TensorRtOpenError::NotInstalled(tried))
     }
 }
 
-fn version_of(infer: &Path, rtx: bool) -> Result<Version, String> {
+fn version_of(infer: &Path, rtx: bool) -> Result<Version, libloading::Error> {
     // SAFETY: loading runs the library's initialisers; it is NVIDIA's, found under its own name, or the user's choice.
-    let library = unsafe { Library::new(infer) }.map_err(|error| words(&error))?;
+    let library = unsafe { Library::new(infer) }?;
     // SAFETY: every TensorRT has this function with this type (NvInferRuntimeBase.h).
     let version = unsafe { library.get::<extern "C" fn() -> i32>(b"getInferLibVersion") };
-    let number = version.map_err(|error| words(&error))?();
+    let number = version?();
     Ok(Version::from_library(u32::try_from(number).unwrap_or(0), rtx))
 }
 
 /// Returns the dynamic loader's message: the source of libloading's error, which itself only names the call.
-fn words(error: &libloading::Error) -> String {
+fn loader_message(error: &libloading::Error) -> String {
     error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string)

@@ -14,6 +14,7 @@ pub mod edit;
 pub mod fake_tensorrt;
 pub mod fixture;
 pub mod json_schema;
+pub mod modelled_disk;
 pub mod mosquitto;
 pub mod null_sut;
 pub mod official_loadgen;

@@ -9,6 +9,7 @@ mod broker_address;
 pub mod documents;
 mod engine_kind;
 pub mod engine_settings;
+mod error_kind;
 mod ids;
 pub mod layout;
 mod mode;
@@ -21,6 +22,7 @@ mod unknown_word;
 
 pub use broker_address::{BrokerAddress, BrokerAddressError};
 pub use engine_kind::EngineKind;
+pub use error_kind::ErrorKind;
 pub use ids::{DeviceId, InvalidName, RunId, StreamName};
 pub use mode::Mode;
 pub use scenario::Scenario;

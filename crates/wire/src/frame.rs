@@ -16,7 +16,7 @@ pub const HEADER_LEN: usize = 11;
 /// The wire version that this program writes, which is the newest that it reads.
 pub const VERSION: u16 = 1;
 /// The oldest wire version that this program reads.
-pub const OLDEST_VERSION: u16 = 1;
+pub const MIN_VERSION: u16 = 1;
 /// The largest body in bytes. A chunk of 64 KiB with its header fits; all other messages are smaller.
 pub const MAX_BODY: usize = 128 * 1024;
 
@@ -30,7 +30,7 @@ pub enum FrameError {
     #[error("payload does not begin with RGTA; another program publishes on this topic")]
     Magic,
     /// The frame has a version that this program does not read.
-    #[error("frame has wire version {found}; this program reads {OLDEST_VERSION} to {VERSION}")]
+    #[error("frame has wire version {found}; this program reads {MIN_VERSION} to {VERSION}")]
     Version {
         /// The frame's version.
         found: u16,
@@ -120,7 +120,7 @@ pub fn decode(expected_kind: u8, frame: &[u8]) -> Result<(u16, &[u8]), FrameErro
         return Err(FrameError::Magic);
     }
     let found = u16::from_le_bytes([header[4], header[5]]);
-    if !(OLDEST_VERSION..=VERSION).contains(&found) {
+    if !(MIN_VERSION..=VERSION).contains(&found) {
         return Err(FrameError::Version { found });
     }
     let stated = u32::from_le_bytes([header[7], header[8], header[9], header[10]]) as usize;

@@ -229,7 +229,7 @@ pub struct Ack {
     /// The committed offset: all bytes before it are written, flushed to disk and recorded.
     pub committed: u64,
     /// The verdict on the complete stream. `None` until its end has arrived.
-    pub whole: Option<StreamVerdict>,
+    pub verdict: Option<StreamVerdict>,
 }
 impl Message for Ack {
     const KIND: FrameKind = FrameKind::Ack;

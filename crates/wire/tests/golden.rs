@@ -182,10 +182,10 @@ fn stream_end() {
 
 #[test]
 fn ack() {
-    let ack = |whole| Ack {
+    let ack = |verdict| Ack {
         stream: "mlperf_log_detail.txt".parse().unwrap(),
         committed: 65_536,
-        whole,
+        verdict,
     };
     insta::assert_snapshot!(golden(&[
         ack(None),

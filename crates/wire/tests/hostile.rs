@@ -71,7 +71,7 @@ proptest! {
     fn a_damaged_message_decodes_or_fails(
         committed: u64, stream in stream_name(), at in 0_usize..200, with: u8, cut in 0_usize..200,
     ) {
-        let mut bytes = Ack { stream, committed, whole: Some(StreamVerdict::Equal) }.to_frame().unwrap();
+        let mut bytes = Ack { stream, committed, verdict: Some(StreamVerdict::Equal) }.to_frame().unwrap();
         let at = at % bytes.len();
         bytes[at] = with;
         decode_as_every_kind(&bytes);
@@ -107,8 +107,8 @@ proptest! {
 
     #[test]
     fn acks_round_trip(stream in stream_name(), committed: u64, verdict in 0_u8..3) {
-        let whole = [None, Some(StreamVerdict::Equal), Some(StreamVerdict::Different)][usize::from(verdict)];
-        let ack = Ack { stream, committed, whole };
+        let verdict_of = [None, Some(StreamVerdict::Equal), Some(StreamVerdict::Different)][usize::from(verdict)];
+        let ack = Ack { stream, committed, verdict: verdict_of };
         prop_assert_eq!(Ack::from_frame(&ack.to_frame().unwrap()), Ok(ack));
     }
 }
@@ -213,7 +213,7 @@ fn names_with_path_separators_or_dots_are_refused() {
     let ack = Ack {
         stream: "aa".parse().unwrap(),
         committed: 0,
-        whole: None,
+        verdict: None,
     };
     let mut bytes = ack.to_frame().unwrap();
     let at = bytes.windows(2).position(|pair| pair == b"aa").unwrap();

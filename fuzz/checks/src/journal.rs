@@ -40,7 +40,7 @@ fn open_twice_and_append(bytes: &[u8]) {
         bytes.starts_with(&cut) || cut == MAGIC,
         "a whole record was changed"
     );
-    let news = Record::Whole {
+    let news = Record::Complete {
         stream: "run.log".parse().expect("a stream's name"),
     };
     again

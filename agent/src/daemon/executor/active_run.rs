@@ -20,6 +20,7 @@ use crate::{
         events::{RunStart, RunUpdate},
         job::{Ending, ProcessIdentity},
         run_dir::RunDir,
+        run_failure::RunFailure,
         window_policy::WindowPolicy,
     },
     exit,
@@ -94,8 +95,8 @@ impl ActiveRun {
     /// Starts the run process. The device is in the requested state.
     ///
     /// # Errors
-    /// The reason for the run's state, when the process cannot be started.
-    pub(super) fn start_process(&mut self, scratch: Option<&Path>) -> Result<ProcessIdentity, String> {
+    /// When the process cannot be started.
+    pub(super) fn start_process(&mut self, scratch: Option<&Path>) -> Result<ProcessIdentity, RunFailure> {
         let process =
             RunProcess::start(&self.dir, scratch).map_err(|e| format!("{}: {e}", end_reason::NO_PROCESS))?;
         let identity = process.identity();

@@ -31,6 +31,7 @@ use super::{
     runs::{
         events::{RequiredAssets, RunStart, RunUpdate},
         job::Ending,
+        run_failure::RunFailure,
         storage::{Storage, runs_dir},
     },
 };
@@ -108,7 +109,7 @@ impl Executor {
         RequiredAssets { mut assets, pinned }: RequiredAssets,
         device: &Device,
         steps: &mut Vec<ExecutionStep>,
-    ) -> Result<(), String> {
+    ) -> Result<(), RunFailure> {
         if let Some(host) = &self.config.coordinator {
             assets.server = server_at(&assets.server, host);
         }
@@ -136,12 +137,9 @@ impl Executor {
         start: RunStart,
         device: &Device,
         steps: &mut Vec<ExecutionStep>,
-    ) -> Result<(), String> {
+    ) -> Result<(), RunFailure> {
         // If the spec cannot be read, the run is not measured, because its device state is unknown.
-        let spec = start
-            .dir
-            .spec()
-            .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+        let spec = start.dir.spec().map_err(RunFailure::of)?;
         self.reserve
             .set_aside()
             .map_err(|e| format!("{}: no space for its evidence: {e}", end_reason::NO_SPACE))?;
@@ -221,7 +219,7 @@ impl Executor {
         let download = self.download.take().filter(|download| !download.is_cancelled())?;
         let (run, mut steps) = (download.run(), Vec::new());
         let started = fetched
-            .map_err(|e| format!("{:#}", anyhow::Error::from(e)))
+            .map_err(RunFailure::of)
             .and_then(|()| self.start_guard(download.into_start(), device, &mut steps));
         steps.extend(started.err().map(failed));
         Some(Execution { run, steps })
@@ -246,12 +244,12 @@ impl Executor {
                         .and_then(|scratch| active.start_process(scratch.as_deref()));
                     match started {
                         Ok(process) => steps.push(ExecutionStep::ProcessStarted(process)),
-                        Err(reason) => active.restore_state(Some(Ending::failed(reason))),
+                        Err(RunFailure(reason)) => active.restore_state(Some(Ending::failed(reason))),
                     }
                 }
             }
-            GuardEvent::Refused(reason) => active.restore_state(Some(Ending::failed(reason))),
-            GuardEvent::Lost(reason) => {
+            GuardEvent::Refused(RunFailure(reason)) => active.restore_state(Some(Ending::failed(reason))),
+            GuardEvent::Lost(RunFailure(reason)) => {
                 let reason = format!("{}: {reason}", end_reason::STATE_LOST);
                 active.end_early(Ending::failed(reason), now + self.config.abort_grace);
             }
@@ -337,7 +335,7 @@ fn preparing(reason: Option<String>) -> ExecutionStep {
     ExecutionStep::Update(RunUpdate::Phase(RunPhase::Preparing, reason))
 }
 
-fn failed(reason: String) -> ExecutionStep {
+fn failed(RunFailure(reason): RunFailure) -> ExecutionStep {
     ExecutionStep::Update(RunUpdate::Ended(Ending::failed(reason)))
 }
 

@@ -162,7 +162,7 @@ pub(crate) fn describe_end(ended: &io::Result<ExitStatus>) -> String {
                 format!("{}{signal}{}", end_reason::PROCESS_KILLED, signal_name(signal))
             }
             (None, Some(code)) => {
-                format!("the run process ended with exit code {code}; {RUN_LOG} may say why")
+                format!("the run process ended with exit code {code}; {RUN_LOG} may contain the reason")
             }
             (None, None) => "the run process ended in an unknown way".to_owned(),
         },

@@ -7,17 +7,15 @@ use regatta_engines::tensorrt::ENGINES;
 use crate::{
     assets::{AssetStore, view},
     config::AgentConfig,
-    daemon::runs::run_dir::RunDir,
+    daemon::runs::{run_dir::RunDir, run_failure::RunFailure},
 };
 
 /// Returns the scratch directory for a run's process.
 ///
 /// # Errors
-/// The reason for the run's state, when the links to the assets cannot be created.
-pub(super) fn scratch_of(dir: &RunDir, config: &AgentConfig) -> Result<Option<PathBuf>, String> {
-    let assets = dir
-        .assets()
-        .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+/// When the links to the assets cannot be created.
+pub(super) fn scratch_of(dir: &RunDir, config: &AgentConfig) -> Result<Option<PathBuf>, RunFailure> {
+    let assets = dir.assets().map_err(RunFailure::of)?;
     let Some(assets) = assets else {
         return Ok(config.scratch.clone());
     };

@@ -5,7 +5,7 @@
 //! "RGTJ" | u16 LE version | records: u32 LE length | u32 LE CRC-32C of the body | body (postcard)
 //! ```
 //!
-//! **Flushes to disk.** `Sealed` is flushed before the run's state becomes `draining`, `failed` or `aborted`. `Whole`
+//! **Flushes to disk.** `Sealed` is flushed before the run's state becomes `draining`, `failed` or `aborted`. `Complete`
 //! is flushed before the state becomes `done`. `Committed` is never flushed: losing one only causes duplicates. So a
 //! power cut can only cost time.
 //!
@@ -48,7 +48,7 @@ pub enum Record {
         offset: u64,
     },
     /// The coordinator has the complete stream with an equal hash.
-    Whole { stream: StreamName },
+    Complete { stream: StreamName },
     /// The coordinator has dropped the stream and needs it again from the start.
     Restarted { stream: StreamName },
 }

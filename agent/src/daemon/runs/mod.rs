@@ -6,12 +6,15 @@ pub(crate) mod job;
 pub mod journal;
 pub(crate) mod leftover_process;
 mod outbox;
+#[cfg(test)]
+mod power_cuts;
 pub(crate) mod queue;
 mod recovery;
 mod refused_runs;
 pub(crate) mod run;
 pub(crate) mod run_delivery;
 pub(crate) mod run_dir;
+pub(crate) mod run_failure;
 mod run_store;
 pub(crate) mod sealed;
 mod spec_check;

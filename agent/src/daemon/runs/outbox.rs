@@ -44,7 +44,7 @@ impl Outbox {
                 sha256,
             } => self.seal(stream, *length, *sha256),
             Record::Committed { stream, offset } => self.stream(stream).replay_committed(*offset),
-            Record::Whole { stream } => self.stream(stream).replay_delivered(),
+            Record::Complete { stream } => self.stream(stream).replay_delivered(),
             Record::Restarted { stream } => self.stream(stream).restart(),
         }
     }

@@ -14,6 +14,7 @@ use super::{
     job::{Ending, ProcessIdentity},
     run::Run,
     run_dir::{RunDirError, Unflushed},
+    run_failure::RunFailure,
     run_store::RunStore,
     sealed::{OnDisk, Sealed},
     spec_check,
@@ -125,7 +126,7 @@ impl RunQueue {
     pub(crate) fn accept(&mut self, id: RunId, spec_json: &[u8], device: &DeviceId) -> Vec<RunEvent> {
         let mut events = Vec::new();
         if !self.store.knows(id)
-            && let Err(reason) = self.try_accept(id, spec_json, device, &mut events)
+            && let Err(RunFailure(reason)) = self.try_accept(id, spec_json, device, &mut events)
         {
             self.store.refuse(id, RunPhase::Failed, reason);
         }
@@ -139,10 +140,9 @@ impl RunQueue {
         spec_json: &[u8],
         device: &DeviceId,
         events: &mut Vec<RunEvent>,
-    ) -> Result<(), String> {
+    ) -> Result<(), RunFailure> {
         let engines: Vec<_> = regatta_engines::kinds().collect();
-        let spec = spec_check::check(spec_json, id, device, &engines)
-            .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+        let spec = spec_check::check(spec_json, id, device, &engines).map_err(RunFailure::of)?;
         self.store.make_space(events)?;
         self.store.create(id, &spec, spec_json)?;
         tracing::info!(
@@ -262,20 +262,17 @@ impl RunQueue {
         };
         match self.try_start(id, &mut events) {
             Ok(start) => events.extend(start.map(RunEvent::StartDue)),
-            Err(reason) => events.extend(self.end(id, Ending::failed(reason), now)),
+            Err(RunFailure(reason)) => events.extend(self.end(id, Ending::failed(reason), now)),
         }
         events
     }
 
-    fn try_start(&mut self, id: RunId, events: &mut Vec<RunEvent>) -> Result<Option<RunStart>, String> {
+    fn try_start(&mut self, id: RunId, events: &mut Vec<RunEvent>) -> Result<Option<RunStart>, RunFailure> {
         self.store.make_space(events)?;
         let Some(run) = self.store.get(id) else {
             return Ok(None);
         };
-        let assets = run
-            .dir()
-            .assets()
-            .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+        let assets = run.dir().assets().map_err(RunFailure::of)?;
         Ok(Some(RunStart {
             run: id,
             dir: run.dir().clone(),

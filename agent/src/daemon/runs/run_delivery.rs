@@ -12,7 +12,7 @@ use regatta_wire::{
 use super::{
     journal::{Journal, Record},
     outbox::{Outbox, Piece},
-    run_dir::RunDir,
+    run_dir::{RunDir, tell_the_modelled_disk},
     sealed::SealedStream,
 };
 
@@ -205,7 +205,9 @@ impl RunDelivery {
     }
 
     fn flush_journal(&self) {
-        if let Some(Err(e)) = self.journal.as_ref().map(Journal::sync) {
+        let Some(journal) = &self.journal else { return };
+        tell_the_modelled_disk(&self.dir.journal_path());
+        if let Err(e) = journal.sync() {
             tracing::error!("run {}: the delivery journal cannot be flushed: {e}", self.run);
         }
     }

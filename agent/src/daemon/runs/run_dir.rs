@@ -81,9 +81,9 @@ impl RunDir {
             fs::create_dir(unfinished.join("files"))?;
             write_flushed(&unfinished.join("spec.json"), spec)?;
             write_flushed(&unfinished.join("job.json"), &job.to_json()?)?;
-            atomic_file::sync_directory(&unfinished)?;
+            sync_directory(&unfinished)?;
             fs::rename(&unfinished, &finished)?;
-            atomic_file::sync_directory(runs)
+            sync_directory(runs)
         })();
         if made.is_err() {
             let _ = fs::remove_dir_all(&unfinished);
@@ -181,6 +181,10 @@ impl RunDir {
         job.to_json()
             .map_err(io::Error::from)
             .and_then(|bytes| AtomicFile::new(&path).mode(0o644).write(&bytes))
+            .inspect(|()| {
+                tell_the_modelled_disk(&path);
+                tell_the_modelled_disk(&self.path);
+            })
             .map_err(|source| RunDirError::Io {
                 what: "written",
                 path,
@@ -236,7 +240,7 @@ impl RunDir {
             source,
         })?;
         if let Err(e) = fs::remove_dir_all(&doomed) {
-            tracing::error!("{} is left over of a removed run: {e}", doomed.display());
+            tracing::error!("{} remains of a removed run: {e}", doomed.display());
         }
         Ok(())
     }
@@ -250,7 +254,21 @@ fn write_flushed(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .mode(0o644)
         .open(path)?;
     file.write_all(bytes)?;
+    tell_the_modelled_disk(path);
     file.sync_all()
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    tell_the_modelled_disk(path);
+    atomic_file::sync_directory(path)
+}
+
+/// Reports that a file or directory is flushed, to tests with power cuts.
+pub(super) fn tell_the_modelled_disk(path: &Path) {
+    #[cfg(test)]
+    regatta_test_support::modelled_disk::flush(path);
+    #[cfg(not(test))]
+    let _ = path;
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::{
     refused_runs::RefusedRuns,
     run::Run,
     run_dir::RunDir,
+    run_failure::RunFailure,
     spool::{NoSpace, SpoolLimits},
     storage::{Storage, runs_dir},
     window_policy::WindowPolicy,
@@ -161,8 +162,8 @@ impl RunStore {
     /// Creates a run that has arrived.
     ///
     /// # Errors
-    /// The reason for the run's state, when it cannot be written to disk.
-    pub(super) fn create(&mut self, id: RunId, spec: &RunSpec, spec_json: &[u8]) -> Result<(), String> {
+    /// When it cannot be written to disk.
+    pub(super) fn create(&mut self, id: RunId, spec: &RunSpec, spec_json: &[u8]) -> Result<(), RunFailure> {
         let job = Job::queued(self.next_arrival);
         let dir = RunDir::create(&self.dir, id, spec_json, &job)
             .map_err(|e| format!("{}: {:#}", end_reason::NO_SPACE, anyhow::Error::from(e)))?;
@@ -202,8 +203,8 @@ impl RunStore {
     /// Removes released runs, the oldest first, until there is space for another run.
     ///
     /// # Errors
-    /// The reason for the run's state, when there is not enough space.
-    pub(super) fn make_space(&mut self, events: &mut Vec<RunEvent>) -> Result<(), String> {
+    /// When there is not enough space.
+    pub(super) fn make_space(&mut self, events: &mut Vec<RunEvent>) -> Result<(), RunFailure> {
         loop {
             let Err(error) = self.limits.check(&self.dir) else {
                 return Ok(());
@@ -213,14 +214,11 @@ impl RunStore {
             // If the free space is unknown, no run is removed.
             let (NoSpace::Disk { .. } | NoSpace::Spool { .. }, Some(oldest)) = (&error, oldest) else {
                 let error = anyhow::Error::from(error);
-                return Err(format!("{}: {error:#}", end_reason::NO_SPACE));
+                return Err(format!("{}: {error:#}", end_reason::NO_SPACE).into());
             };
-            tracing::warn!("run {oldest}: delivered; removed to make room for another");
+            tracing::warn!("run {oldest}: delivered; removed to free space for another run");
             if !self.remove(oldest) {
-                return Err(format!(
-                    "{}: a released one cannot be removed",
-                    end_reason::NO_SPACE
-                ));
+                return Err(format!("{}: a released one cannot be removed", end_reason::NO_SPACE).into());
             }
             events.push(RunEvent::Removed(oldest));
         }

@@ -44,26 +44,26 @@ fn configured(name: &str, settings: &EngineSettings) -> BoardModel {
 
 fn rate(board: &BoardModel, samples: usize, seed: u64) -> f64 {
     let most = board.units.iter().map(|unit| unit.batch).collect();
-    let mut stand = SimulatedProfiler {
+    let mut bench = SimulatedProfiler {
         board,
         most,
         batches: 8,
         seed: seed ^ 0x5eed,
     };
-    let Ok(profiles) = profile_units(&mut stand, true);
+    let Ok(profiles) = profile_units(&mut bench, true);
     samples as f64 / virtual_time::offline(board, &mut profiles.offline(), samples, seed).unwrap()
 }
 
-impl Stand for Virtual {
+impl TestBench for Virtual {
     fn measure(
         &mut self,
         settings: &EngineSettings,
         length: Duration,
         best: Option<f64>,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, TrialFailure> {
         if (self.crashes)(settings) {
             self.spent += Duration::from_millis(500);
-            return Err("killed by signal 9".to_owned());
+            return Err("killed by signal 9".into());
         }
         self.seed += 1;
         let samples = (best.unwrap_or(2000.0) * length.as_secs_f64()).max(100.0) as usize;
@@ -93,7 +93,7 @@ fn orin_space() -> Space {
     Space::new(EngineKind::Sim, Scenario::Offline, &machine, &fixed, &[])
 }
 
-fn searched(stand: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
+fn searched(bench: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
     let space = orin_space();
     let mut calls = 0;
     let mut observe = |trials: &[Trial], _: Option<&Found>| {
@@ -102,8 +102,8 @@ fn searched(stand: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
     };
     let mut search = Search {
         space: &space,
-        goal: Goal::Most,
-        stand,
+        goal: Goal::Maximize,
+        bench,
         limit: Duration::from_secs(limit),
         seeds: Vec::new(),
         trials: Vec::new(),
@@ -169,18 +169,18 @@ fn the_choice_is_near_the_best_of_the_full_grid_with_few_of_its_trials() {
 #[test]
 fn a_choice_that_crashes_is_a_row_and_not_the_end() {
     let crashes = |settings: &EngineSettings| settings.gpu_batch_size.unwrap() > 64;
-    let stand = Virtual {
+    let bench = Virtual {
         crashes,
         ..virtual_board("agx-orin.resnet50")
     };
-    let (found, trials) = searched(stand, 600);
+    let (found, trials) = searched(bench, 600);
     let space = orin_space();
     assert_eq!(space.settings(&found.unwrap().candidate).gpu_batch_size, Some(64));
     let failed: Vec<_> = trials
         .iter()
         .filter_map(|trial| trial.outcome.as_ref().err())
         .collect();
-    assert!(!failed.is_empty() && failed.iter().all(|reason| *reason == "killed by signal 9"));
+    assert!(!failed.is_empty() && failed.iter().all(|failure| failure.0 == "killed by signal 9"));
 
     let (found, trials) = searched(
         Virtual {
@@ -206,8 +206,13 @@ fn a_limit_that_is_too_short_gives_the_best_so_far_and_says_so() {
 fn equal_candidates_are_reported_as_equal_and_the_cheaper_is_kept() {
     /// Every choice gives the same figure.
     struct Same(u32);
-    impl Stand for Same {
-        fn measure(&mut self, _: &EngineSettings, length: Duration, _: Option<f64>) -> Result<f64, String> {
+    impl TestBench for Same {
+        fn measure(
+            &mut self,
+            _: &EngineSettings,
+            length: Duration,
+            _: Option<f64>,
+        ) -> Result<f64, TrialFailure> {
             self.0 += u32::try_from(length.as_millis()).unwrap();
             // Noise of one percent without a trend.
             Ok(100.0 + f64::from(self.0 % 101 * 7919 % 101) / 100.0)
@@ -219,8 +224,8 @@ fn equal_candidates_are_reported_as_equal_and_the_cheaper_is_kept() {
     let space = orin_space();
     let mut search = Search {
         space: &space,
-        goal: Goal::Least,
-        stand: Same(0),
+        goal: Goal::Minimize,
+        bench: Same(0),
         limit: Duration::from_secs(3000),
         seeds: Vec::new(),
         trials: Vec::new(),

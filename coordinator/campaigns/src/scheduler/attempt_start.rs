@@ -6,7 +6,7 @@ use regatta_types::{RunId, documents::EndCause};
 
 use super::{Now, Scheduler};
 use crate::{
-    audit_draft::audit_draft,
+    audit_draft::{NoDraft, audit_draft},
     campaign_session::CampaignSession,
     placement::NextAttempt,
     progress::Progress,
@@ -56,7 +56,7 @@ impl Scheduler {
                         draft.limit_s = Some(self.session_limit(&draft)?);
                         sessions.push((new, meter.clone(), draft));
                     }
-                    Err(reason) => self.refuse(campaign, progress, new, &reason)?,
+                    Err(NoDraft(reason)) => self.refuse(campaign, progress, new, &reason)?,
                 }
                 continue;
             }
@@ -85,7 +85,7 @@ impl Scheduler {
                     }
                     has_begun |= self.store.attempts().begin(new, AttemptWork::Run(&draft))?;
                 }
-                Err(reason) => self.refuse(campaign, progress, new, &reason)?,
+                Err(NoDraft(reason)) => self.refuse(campaign, progress, new, &reason)?,
             }
         }
         for (new, meter, draft) in sessions {
@@ -172,14 +172,14 @@ impl Scheduler {
 /// Returns the draft of a combination's run on a device.
 ///
 /// # Errors
-/// Returns the reason why there is none, as text for the attempt.
+/// Returns the reason why there is none.
 fn draft(
     combination: &Combination,
     device: &DeviceRow,
     catalogue: &Catalogue,
     files: &RunFiles<'_>,
-) -> Result<RunDraft, String> {
+) -> Result<RunDraft, NoDraft> {
     KnownRequest::find(&combination.request, catalogue)
         .and_then(|known| known.draft_with_files(device, files))
-        .map_err(|error| ErrorChain(&error).to_string())
+        .map_err(|error| NoDraft(ErrorChain(&error).to_string()))
 }

@@ -1,6 +1,7 @@
 //! Issues tokens of the live page. The user gets the secret, and the store keeps its hash.
 
 use jiff::{SignedDuration, Timestamp};
+use regatta_types::ErrorKind;
 
 use super::secret::{NoRandomness, Secret};
 use regatta_lab_store::{NewPageToken, PageRole, Store, StoreError};
@@ -25,6 +26,16 @@ pub enum PageTokenError {
     /// The store failed.
     #[error("the token cannot be stored")]
     Store(#[from] StoreError),
+}
+
+impl PageTokenError {
+    /// Returns who has to act.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Name(_) | Self::Taken(_) => ErrorKind::Usage,
+            _ => ErrorKind::Internal,
+        }
+    }
 }
 
 /// A new token.

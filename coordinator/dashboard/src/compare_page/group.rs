@@ -144,7 +144,7 @@ fn table(rows: &[&ComparisonRow], title: &str) -> Markup {
                             (format!("{:.1} %", row.floor * 100.0))
                             @if !row.is_floor_measured { " assumed" }
                         }
-                        td role="cell" data-title="Verdict on B" { span class={ "badge v-" (class(row.verdict)) } { (row.words) } }
+                        td role="cell" data-title="Verdict on B" { span class={ "badge v-" (class(row.verdict)) } { (row.verdict_text) } }
                     }
                 }
             }

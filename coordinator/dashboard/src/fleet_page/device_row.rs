@@ -8,7 +8,7 @@ use crate::{
     fleet_snapshot::FleetDevice,
     outside_text::{UNKNOWN, elapsed, shown},
 };
-use regatta_lab_store::{CurrentRun, DeviceActivity};
+use regatta_lab_store::{CurrentRun, DeviceActivity, HealthOrigin};
 use regatta_lab_views::wording;
 
 /// Limits of texts in characters.
@@ -93,7 +93,7 @@ fn state(device: &FleetDevice, now: Timestamp) -> Markup {
 
 fn health(device: &FleetDevice, now: Timestamp) -> Markup {
     let health = device.row.health.health().as_str();
-    let (since, by, cause) = device.row.health.shown();
+    let HealthOrigin { since, by, cause } = device.row.health.shown();
     html! {
         span class={ "badge h-" (health) } { (health) }
         @if health != "good" {

@@ -30,7 +30,7 @@ pub(super) fn list(row: &RunRow, streams: &[StreamRow]) -> Markup {
                 @for stream in streams {
                     tr role="row" {
                         th role="rowheader" scope="row" data-title="File" {
-                            @if stream.whole { a href=(link(stream.name.as_str())) download { (stream.name) } } @else { (stream.name) }
+                            @if stream.is_complete { a href=(link(stream.name.as_str())) download { (stream.name) } } @else { (stream.name) }
                         }
                         td .number role="cell" data-title="Bytes" { (stream.committed) }
                         td role="cell" data-title="State" { (wording::stream_state(stream)) }
@@ -74,7 +74,7 @@ fn path(run: RunId, name: &str, store: &Store, workspace: &Workspace) -> Result<
     let Ok(name) = name.parse::<StreamName>() else {
         return Ok(None);
     };
-    let is_complete = |stream: &StreamRow| stream.whole && stream.name == name;
+    let is_complete = |stream: &StreamRow| stream.is_complete && stream.name == name;
     let is_known = store.streams().of_run(run)?.iter().any(is_complete);
     Ok(is_known.then(|| directory.file(&name)))
 }

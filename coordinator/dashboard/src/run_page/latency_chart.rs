@@ -1,6 +1,7 @@
 //! The distribution of a run's latencies as a plot and a table, with the percentile by which the run is judged.
 
 use maud::{Markup, html};
+use regatta_text::ErrorChain;
 use regatta_types::Scenario;
 
 use super::RunCharts;
@@ -20,7 +21,9 @@ const WIDE: f64 = 20.0;
 pub(super) fn render(row: &RunRow, charts: Option<&RunCharts>) -> Markup {
     match charts.map(|charts| &charts.latencies) {
         None => html! { p .note { "Shown once the run is recorded." } },
-        Some(Err(why)) => html! { p .alarm { "The detail log cannot be read: " (shown(why, 300)) "." } },
+        Some(Err(error)) => {
+            html! { p .alarm { "The detail log cannot be read: " (shown(&ErrorChain(error).to_string(), 300)) "." } }
+        }
         Some(Ok(None)) => html! { p .note { "This run logged no latencies." } },
         Some(Ok(Some(latencies))) => html! {
             p .note { (what(row, latencies)) }

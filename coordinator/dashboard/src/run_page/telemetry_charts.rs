@@ -1,7 +1,7 @@
 //! The sensors of a run over time: a plot and a table for each quantity that the device reported.
 
 use maud::{Markup, html};
-use regatta_text::significant;
+use regatta_text::{ErrorChain, significant};
 
 use super::RunCharts;
 use crate::{
@@ -17,7 +17,9 @@ const NAME: usize = 40;
 pub(super) fn render(charts: Option<&RunCharts>) -> Markup {
     match charts.map(|charts| &charts.telemetry) {
         None => html! { p .note { "Shown once the run is recorded." } },
-        Some(Err(why)) => html! { p .alarm { "The samples cannot be read: " (shown(why, 300)) "." } },
+        Some(Err(error)) => {
+            html! { p .alarm { "The samples cannot be read: " (shown(&ErrorChain(error).to_string(), 300)) "." } }
+        }
         Some(Ok(Some(telemetry))) if !telemetry.columns.is_empty() => html! {
             p .note { (what(telemetry)) }
             @for quantity in Quantity::ALL { (chart(telemetry, quantity)) }

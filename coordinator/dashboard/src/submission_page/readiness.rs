@@ -103,12 +103,12 @@ impl Readiness {
             rows,
             findings: preview.findings,
             trees: trees
-                .filter(|(path, ..)| path.is_dir())
-                .map(|(path, staged, runs)| StagedTree {
-                    key: key(&path),
-                    path,
-                    staged,
-                    runs,
+                .filter(|tree| tree.path.is_dir())
+                .map(|tree| StagedTree {
+                    key: key(&tree.path),
+                    path: tree.path,
+                    staged: tree.staged,
+                    runs: tree.runs,
                 })
                 .collect(),
             read: store::now(),

@@ -16,7 +16,14 @@ use crate::{page_error::PageError, recent_results::RecentResults};
 use regatta_lab_store::{self as store, Store, workspace::Workspace};
 
 /// The newest checks, by the tree and the time when it was staged. A check reads every log of a tree.
-static NEWEST: RecentResults<(PathBuf, String), TreeReport, anyhow::Error> = RecentResults::new();
+static NEWEST: RecentResults<CheckedTree, TreeReport, anyhow::Error> = RecentResults::new();
+
+/// A staging of a tree, whose check does not change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CheckedTree {
+    path: PathBuf,
+    staged: String,
+}
 
 /// The strict check of a tree.
 pub(crate) struct TreeReport {
@@ -36,10 +43,15 @@ impl TreeReport {
     /// Returns an error when no tree has this name, or it cannot be read.
     pub(crate) fn of(name: &str, workspace: &Workspace) -> Result<Arc<anyhow::Result<Self>>, PageError> {
         let trees = Store::open(&workspace.database())?.staged_runs().trees()?;
-        let mut trees = trees.into_iter().map(|(path, staged, _)| (path, staged));
-        let tree = trees.find(|(path, _)| key(path) == name && path.is_dir());
-        let tree = tree.ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
-        Ok(NEWEST.of(&tree, workspace.root(), || Self::check(&tree.0, workspace)))
+        let tree = trees
+            .into_iter()
+            .find(|tree| key(&tree.path) == name && tree.path.is_dir())
+            .ok_or_else(|| PageError::not_found("there is no such staged tree"))?;
+        let tree = CheckedTree {
+            path: tree.path,
+            staged: tree.staged,
+        };
+        Ok(NEWEST.of(&tree, workspace.root(), || Self::check(&tree.path, workspace)))
     }
 
     fn check(path: &Path, workspace: &Workspace) -> anyhow::Result<Self> {

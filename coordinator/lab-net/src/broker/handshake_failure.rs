@@ -14,10 +14,10 @@ pub(super) fn describe(error: &io::Error, now: Timestamp) -> Option<String> {
         Error::InvalidCertificate(
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
         ) => format!(
-            "the device's certificate is not valid yet by this machine's clock, which says {now}; hint: set the clock"
+            "the device's certificate is not valid yet by this machine's clock, which shows {now}; hint: set the clock"
         ),
         Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => format!(
-            "the device's certificate has expired by this machine's clock, which says {now}; hint: check the clock; `regatta device add NAME --again` creates a token with which the device enrolls again"
+            "the device's certificate has expired by this machine's clock, which shows {now}; hint: check the clock; `regatta device add NAME --again` creates a token with which the device enrolls again"
         ),
         Error::AlertReceived(AlertDescription::CertificateExpired) => {
             "the device does not accept this coordinator's certificate at the time of the device's clock; hint: check that clock".to_owned()

@@ -1,4 +1,4 @@
-//! The listener for enrollments. Each connection has one request and one response. `Desk` decides on the response.
+//! The listener for enrollments. Each connection has one request and one response. `EnrollmentService` decides on the response.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::{Desk, EnrollmentError};
+use super::{EnrollmentError, EnrollmentService};
 use crate::{
     descriptors::DescriptorBudget,
     handshake_limiter::HandshakeLimiter,
@@ -58,13 +58,13 @@ impl Listener {
     pub fn start(
         listener: TcpListener,
         tls: Arc<ServerConfig>,
-        desk: Desk,
+        service: EnrollmentService,
         budget: DescriptorBudget,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let shared = Shared {
             acceptor: TlsAcceptor::from(tls),
-            desk: Arc::new(desk),
+            service: Arc::new(service),
             turn: Arc::new(Semaphore::new(1)),
             limiter: HandshakeLimiter::new(budget.handshakes),
             sent: TokenBuckets::new(REFUSED_IN_WORDS),
@@ -87,7 +87,7 @@ impl Listener {
 /// State that all connections share.
 struct Shared {
     acceptor: TlsAcceptor,
-    desk: Arc<Desk>,
+    service: Arc<EnrollmentService>,
     /// One request is decided at a time, so that unknown clients cannot occupy all blocking threads.
     turn: Arc<Semaphore>,
     limiter: HandshakeLimiter,
@@ -127,10 +127,10 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         .map_err(io::Error::other)?;
     let turn = Arc::clone(&shared.turn).acquire_owned().await;
     let turn = turn.map_err(io::Error::other)?;
-    let desk = Arc::clone(&shared.desk);
+    let service = Arc::clone(&shared.service);
     // SQLite waits for the disk, so this runs on a blocking thread.
     let judge = move || {
-        let answer = desk.answer(&request, &connection);
+        let answer = service.answer(&request, &connection);
         drop(turn);
         answer
     };

@@ -4,14 +4,14 @@
 //! This is the only port that accepts unknown clients. The listener therefore requires TLS 1.3, takes one small request per connection,
 //! and limits each connection's time.
 
-mod desk;
 mod listener;
+mod service;
 mod token;
 
 use std::{io, net::SocketAddr};
 
-pub use desk::{Desk, Place};
 pub use listener::Listener;
+pub use service::{CoordinatorAddresses, EnrollmentService};
 pub use token::{NewToken, TokenError, TokenRequest, check_name, issue};
 
 use crate::port_holder::PortHolder;

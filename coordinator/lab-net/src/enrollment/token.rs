@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use regatta_fsutil::hash::sha256_hex;
 use regatta_text::escape_start;
-use regatta_types::DeviceId;
+use regatta_types::{DeviceId, ErrorKind};
 use regatta_wire::enrollment::EnrollmentToken;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -29,6 +29,16 @@ pub enum TokenError {
     /// The store failed.
     #[error("the token cannot be stored")]
     Store(#[from] StoreError),
+}
+
+impl TokenError {
+    /// Returns who has to act.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Name(_) | Self::Taken(_) => ErrorKind::Usage,
+            _ => ErrorKind::Internal,
+        }
+    }
 }
 
 /// A token for a device.

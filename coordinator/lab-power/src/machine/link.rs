@@ -261,7 +261,7 @@ fn expect_space(directory: &Path, min_free_bytes: u64) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "{} MiB are free on the workspace's disk, and {} MiB stay free; make room, or set `min_free_mib` in regatta.toml",
+        "{} MiB are free on the workspace's disk, and {} MiB must stay free; free space, or set `min_free_mib` in regatta.toml",
         free >> 20,
         min_free_bytes >> 20
     )))

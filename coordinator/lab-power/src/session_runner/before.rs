@@ -10,7 +10,7 @@ use regatta_types::DeviceId;
 use super::{
     super::{
         cancel::Cancel,
-        preflight::{Preflight, PreflightResult},
+        preflight::{Preflight, PreflightDevice, PreflightResult},
         session_error::PowerSessionError,
         session_record::read_session_record,
     },
@@ -42,7 +42,11 @@ impl PowerSessionRunner<'_> {
             system: &self.machines.system,
             address: &self.machines.address,
             directory: self.workspace.root(),
-            device: (device.name.clone(), device.reported_facts().ok(), device.online),
+            device: PreflightDevice {
+                name: device.name.clone(),
+                facts: device.reported_facts().ok(),
+                online: device.online,
+            },
             other_work: self.other_work(id, session)?,
             spec: &draft.spec,
             reads_meter: !self.meter_was_read.get(),

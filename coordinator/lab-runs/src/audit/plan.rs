@@ -10,7 +10,7 @@ use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
 use regatta_loadgen_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_mllog::read::file_name;
 use regatta_types::{
-    DeviceId, Mode, RunId, Scenario,
+    DeviceId, ErrorKind, Mode, RunId, Scenario,
     benchmark::Benchmark,
     documents::{AuditOf, Document as _, DocumentError, LoadgenChoice, RunSpec},
 };
@@ -49,7 +49,7 @@ pub enum PlanError {
         known: String,
     },
     /// The accuracy log differs from the one that the device delivered.
-    #[error("{} is not what the device delivered: {found} bytes of {delivered}", .path.display())]
+    #[error("{} differs from the delivered file: {found} of {delivered} bytes", .path.display())]
     Altered {
         /// The accuracy log.
         path: PathBuf,
@@ -81,6 +81,18 @@ pub enum PlanError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl PlanError {
+    /// Returns who has to act.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoPerformanceRun { .. } | Self::NoAccuracyRun { .. } | Self::NotInRound { .. } => {
+                ErrorKind::Usage
+            }
+            _ => ErrorKind::Internal,
+        }
+    }
 }
 
 /// The two runs that audits are compared with.

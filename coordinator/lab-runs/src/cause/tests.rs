@@ -63,7 +63,7 @@ fn every_reason_of_a_failed_run_has_one_cause() {
         (format!("{}11 (SIGSEGV)", end_reason::PROCESS_KILLED), Workload),
         (format!("{}9 (SIGKILL)", end_reason::PROCESS_KILLED), Workload),
         (
-            "the run process ended with exit code 3; run.log may say why".to_owned(),
+            "the run process ended with exit code 3; run.log may contain the reason".to_owned(),
             Workload,
         ),
         (

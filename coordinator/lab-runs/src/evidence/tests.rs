@@ -41,7 +41,7 @@ impl Bench {
             committed: 3,
             stated_length: Some(3),
             stated_sha256: Some(sha256_hex(b"abc")),
-            whole: true,
+            is_complete: true,
         };
         Self {
             _directory: directory,

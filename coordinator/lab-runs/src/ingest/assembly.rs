@@ -235,7 +235,7 @@ impl Assembly {
         Ok(())
     }
 
-    fn row(&self, whole: bool) -> StreamRow {
+    fn row(&self, is_complete: bool) -> StreamRow {
         StreamRow {
             name: self.name.clone(),
             // The store does not overwrite this column.
@@ -243,7 +243,7 @@ impl Assembly {
             committed: self.committed,
             stated_length: self.end.as_ref().map(|end| end.length),
             stated_sha256: self.end.as_ref().map(|end| hex(&end.sha256)),
-            whole,
+            is_complete,
         }
     }
 }

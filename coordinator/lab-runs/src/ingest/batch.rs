@@ -352,7 +352,7 @@ impl Ingest {
         match change {
             // An agent that does not know examinations reports a state for the examination's id.
             RunChange::Unknown => {
-                let reason = report.state.reason.as_deref().unwrap_or("it does not say why");
+                let reason = report.state.reason.as_deref().unwrap_or("without a reason");
                 if self.store.examinations().record_refusal(device, run, reason)? {
                     Ok(true)
                 } else {

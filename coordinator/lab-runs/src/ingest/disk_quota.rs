@@ -29,7 +29,7 @@ pub(super) struct DiskQuota {
 /// The workspace's disk is nearly full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{free_mib} MiB are free on the workspace's disk, and {floor_mib} MiB stay free; hint: make room, or set `min_free_mib` \
+    "{free_mib} MiB are free on the workspace's disk, and {floor_mib} MiB must stay free; hint: free space, or set `min_free_mib` \
      in regatta.toml"
 )]
 pub(super) struct NoSpace {

@@ -56,7 +56,7 @@ impl Unflushed<'_> {
             Self::File(file) => std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap(),
             Self::Directory(path) => path.to_path_buf(),
         };
-        super::tests::modelled_disk::flush(&path);
+        regatta_test_support::modelled_disk::flush(&path);
     }
 }
 

@@ -30,7 +30,7 @@ impl Ingest {
             let Some(row) = self.row_to_open(&key)? else {
                 return Err(Refusal::new(RejectKind::UnknownRun, "log"));
             };
-            if row.whole {
+            if row.is_complete {
                 return take_repetition(key, message, &row, touched);
             }
             let assembly = Assembly::open(&self.workspace.run(key.1), &row)?;
@@ -87,7 +87,7 @@ impl Ingest {
             committed: 0,
             stated_length: None,
             stated_sha256: None,
-            whole: false,
+            is_complete: false,
         })))
     }
 }
@@ -128,7 +128,7 @@ fn take_repetition(
     row: &StreamRow,
     touched: &mut Touched,
 ) -> Result<(), Refusal> {
-    let whole = match message {
+    let verdict = match message {
         LogMessage::Chunk(chunk) if chunk.offset < row.committed => None,
         LogMessage::End(end) if row.stated_end() == Some(end.clone()) => Some(StreamVerdict::Equal),
         _ => {
@@ -138,7 +138,7 @@ fn take_repetition(
             ));
         }
     };
-    let answer = touched.repeated.entry(key).or_insert((row.committed, whole));
-    answer.1 = answer.1.or(whole);
+    let answer = touched.repeated.entry(key).or_insert((row.committed, verdict));
+    answer.1 = answer.1.or(verdict);
     Ok(())
 }

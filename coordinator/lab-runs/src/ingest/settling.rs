@@ -105,7 +105,7 @@ impl Ingest {
                 _ => self.settle(&stream),
             };
             match result {
-                Ok(Some((row, whole))) => settled.push((stream, row, whole)),
+                Ok(Some((row, verdict))) => settled.push((stream, row, verdict)),
                 Ok(None) => {}
                 Err(error) => self.reopen(&stream.key, &error),
             }
@@ -146,9 +146,9 @@ impl Ingest {
     /// Acknowledges the recorded streams. Returns `true` when other threads may have work.
     pub(super) fn acknowledge(&mut self, settlement: Settlement, recorded: Vec<store::Result<bool>>) -> bool {
         let mut news = false;
-        for ((stream, row, whole), is_kept) in settlement.streams.into_iter().zip(recorded) {
+        for ((stream, row, verdict), is_kept) in settlement.streams.into_iter().zip(recorded) {
             match is_kept {
-                Ok(true) => news |= self.answer(&stream, &row, whole),
+                Ok(true) => news |= self.answer(&stream, &row, verdict),
                 Ok(false) => self.reject_removed(&stream),
                 Err(error) => {
                     let error = std::io::Error::other(format!("{:#}", anyhow::Error::from(error)));
@@ -156,15 +156,15 @@ impl Ingest {
                 }
             }
         }
-        for (key, (committed, whole)) in &settlement.repeated {
-            acknowledge(&*self.publisher, key, *committed, *whole);
+        for (key, (committed, verdict)) in &settlement.repeated {
+            acknowledge(&*self.publisher, key, *committed, *verdict);
         }
         news
     }
 
     /// Flushes the directories of the complete streams, and returns the streams that may be recorded.
     fn flush_moves(&mut self, settled: Vec<Settled>) -> Vec<Settled> {
-        let is_whole = |(_, _, whole): &Settled| *whole == Some(StreamVerdict::Equal);
+        let is_whole = |(_, _, verdict): &Settled| *verdict == Some(StreamVerdict::Equal);
         let moved = settled.iter().filter(|settled| is_whole(settled));
         let moved = moved.filter_map(|(stream, _, _)| self.open.get(&stream.key));
         let directories: BTreeSet<_> = moved.flat_map(Assembly::directories).collect();
@@ -216,13 +216,13 @@ impl Ingest {
     }
 
     /// Acknowledges a recorded stream. Returns `true` when the stream is complete.
-    fn answer(&mut self, stream: &Flushing, row: &StreamRow, whole: Option<StreamVerdict>) -> bool {
+    fn answer(&mut self, stream: &Flushing, row: &StreamRow, verdict: Option<StreamVerdict>) -> bool {
         let key = &stream.key;
-        match whole {
+        match verdict {
             Some(StreamVerdict::Equal) => {
                 self.open.remove(key);
                 let flushing_ms = self.flusher.took().as_millis();
-                tracing::debug!(run = %key.1, stream = %key.2, bytes = row.committed, flushing_ms, "whole");
+                tracing::debug!(run = %key.1, stream = %key.2, bytes = row.committed, flushing_ms, "complete");
             }
             Some(StreamVerdict::Different) => {
                 self.quota.count_anew();
@@ -236,9 +236,9 @@ impl Ingest {
         }
         // Like TCP's duplicate ACKs: a device retransmits after it sees the same offset several times.
         for _ in 0..stream.gaps.clamp(1, GAP_SIGNS) {
-            acknowledge(&*self.publisher, key, row.committed, whole);
+            acknowledge(&*self.publisher, key, row.committed, verdict);
         }
-        whole == Some(StreamVerdict::Equal)
+        verdict == Some(StreamVerdict::Equal)
     }
 }
 
@@ -253,7 +253,7 @@ fn acknowledge(
     publisher: &dyn Publisher,
     (device, run, stream): &StreamKey,
     committed: u64,
-    whole: Option<StreamVerdict>,
+    verdict: Option<StreamVerdict>,
 ) {
     let topic = Topic {
         device: device.clone(),
@@ -262,7 +262,7 @@ fn acknowledge(
     match (Ack {
         stream: stream.clone(),
         committed,
-        whole,
+        verdict,
     })
     .to_frame()
     {

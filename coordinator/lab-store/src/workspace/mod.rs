@@ -42,7 +42,7 @@ use held_directory::HeldDirectory;
 pub use host_problem::is_known_only_here;
 pub use lock::{Lock, LockError};
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
-use regatta_types::{RunId, StreamName, documents::document_name};
+use regatta_types::{ErrorKind, RunId, StreamName, documents::document_name};
 
 /// The name of the configuration file. A directory with this file is a workspace.
 pub const CONFIG_FILE: &str = "regatta.toml";
@@ -77,6 +77,16 @@ pub enum WorkspaceError {
         #[source]
         source: io::Error,
     },
+}
+
+impl WorkspaceError {
+    /// Returns who has to act.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotOne(_) | Self::Config { .. } | Self::Exists(_) => ErrorKind::Usage,
+            Self::Io { .. } => ErrorKind::Internal,
+        }
+    }
 }
 
 /// An opened workspace.

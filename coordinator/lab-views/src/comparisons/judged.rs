@@ -201,14 +201,14 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floo
             Verdict::Undecided(MorePairs::Enough(more) | MorePairs::AtLeast(more)) => Some(more),
             _ => None,
         },
-        words: words(verdict, ratio, pairs.len(), count(0) == 1 && count(1) == 1),
+        verdict_text: verdict_text(verdict, ratio, pairs.len(), count(0) == 1 && count(1) == 1),
         is_separated: groups.iter().any(|group| group.is_separated),
         compared_runs: pairs,
     }
 }
 
 /// Returns the verdict as text, such as `better by 3.2 %`.
-fn words(verdict: Verdict, ratio: f64, pairs: usize, is_one_run_each: bool) -> String {
+fn verdict_text(verdict: Verdict, ratio: f64, pairs: usize, is_one_run_each: bool) -> String {
     let percent = (ratio - 1.0).abs() * 100.0;
     match verdict {
         Verdict::Better | Verdict::Worse => format!("{} by {percent:.1} %", verdict.as_str()),

@@ -19,6 +19,6 @@ pub use self::{
     judged::report,
     measured::{Inclusion, MeasuredRun, Selected},
     report::{ComparedSide, ComparisonReport, ComparisonRow, ComparisonVerdict, ExcludedRuns, FloorOrigin},
-    request::{RunConditions, least_floor, select},
+    request::{InvalidFloor, RunConditions, least_floor, select},
     selection::Runs,
 };

@@ -67,7 +67,7 @@ pub struct ComparisonRow {
     /// The number of further pairs that would decide, or are needed at least.
     pub more_pairs: Option<usize>,
     /// The verdict as text.
-    pub words: String,
+    pub verdict_text: String,
     /// Whether all of one side ran before the other.
     #[serde(rename = "separated")]
     pub is_separated: bool,

@@ -20,18 +20,23 @@ pub struct RunConditions {
     pub include: Vec<Inclusion>,
 }
 
+/// The error for an A/A floor that is not a percentage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write a percentage from 1 to 99, such as 2.5")]
+pub struct InvalidFloor;
+
 /// Parses the least A/A floor, a percentage, into a share.
 ///
 /// # Errors
-/// Returns a sentence with the right form.
-pub fn least_floor(text: &str) -> Result<f64, String> {
+/// Returns [`InvalidFloor`] when it is not a percentage from 1 to 99.
+pub fn least_floor(text: &str) -> Result<f64, InvalidFloor> {
     text.trim_end_matches('%')
         .trim_end()
         .parse::<f64>()
         .ok()
         .filter(|percent| (1.0..100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "write a percentage from 1 to 99, such as 2.5".to_owned())
+        .ok_or(InvalidFloor)
 }
 
 /// Finds the measured runs of each side. Runs of both sides are on none, and runs of the baseline are not compared with themselves.

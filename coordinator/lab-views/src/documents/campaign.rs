@@ -142,7 +142,7 @@ pub fn cell_subject(combination: &Combination) -> CellSubject {
         mode: match request.task {
             _ if combination.meter.is_some() => "power session".to_owned(),
             RunTask::Measurement => request.mode.to_string(),
-            task => task.in_words().to_owned(),
+            task => task.describe().to_owned(),
         },
         engine: request
             .engine

@@ -53,7 +53,7 @@ pub struct DeviceDocument<'a> {
 
 impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
     fn from(row: &'a DeviceRow) -> Self {
-        let (health_since, _, health_cause) = row.health.shown();
+        let health = row.health.shown();
         Self {
             device: row.id.as_str(),
             name: &row.name,
@@ -63,8 +63,8 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             duplicated: row.duplicated,
             health: row.health.health(),
             takes_runs: row.health.can_take_runs(),
-            health_cause,
-            health_since,
+            health_cause: health.cause,
+            health_since: health.since,
             labels: &row.labels,
             agent: &row.agent,
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
@@ -117,7 +117,7 @@ impl<'a> From<&'a OtherVersion> for RefusedDocument<'a> {
         Self {
             device: row.device.as_str(),
             wire: row.wire,
-            coordinator_wire: [frame::OLDEST_VERSION, frame::VERSION],
+            coordinator_wire: [frame::MIN_VERSION, frame::VERSION],
             last_seen: &row.last_seen,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use regatta_lab_store::DeviceRow;
+use regatta_lab_store::{DeviceRow, HealthOrigin};
 
 /// The health of a device as a JSON document.
 #[derive(Serialize)]
@@ -23,7 +23,7 @@ pub struct HealthDocument<'a> {
 impl<'a> HealthDocument<'a> {
     /// Returns the health of a device.
     pub fn of(row: &'a DeviceRow) -> Self {
-        let (since, by, cause) = row.health.shown();
+        let HealthOrigin { since, by, cause } = row.health.shown();
         Self {
             device: row.id.as_str(),
             name: &row.name,

@@ -93,7 +93,7 @@ pub fn shown_run<'a>(row: &'a RunRow, streams: &'a [StreamRow], directory: &RunD
         committed: stream.committed,
         length: stream.stated_length,
         sha256: stream.stated_sha256.as_deref(),
-        complete: stream.whole,
+        complete: stream.is_complete,
     });
     ShownRun {
         run: run_document(row),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId};
 
-pub use self::run_filter::{RunDevices, RunFilter, since};
+pub use self::run_filter::{InvalidTime, RunDevices, RunFilter, since};
 
 use crate::wording::run_text;
 use regatta_lab_store::{DeviceLabel, DeviceRow, RunRow, Store, lab_error::LabError};

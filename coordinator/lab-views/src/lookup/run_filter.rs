@@ -50,11 +50,16 @@ pub struct RunFilter {
     pub since: Option<Timestamp>,
 }
 
+/// The error for a text that is not a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21")]
+pub struct InvalidTime;
+
 /// Parses a time: a date, a timestamp, or a duration before now.
 ///
 /// # Errors
-/// Returns a sentence with the right form.
-pub fn since(text: &str) -> Result<Timestamp, String> {
+/// Returns [`InvalidTime`] when the text is none of these.
+pub fn since(text: &str) -> Result<Timestamp, InvalidTime> {
     if let Ok(date) = text.parse::<Date>()
         && let Ok(begin) = date.to_zoned(TimeZone::UTC)
     {
@@ -71,9 +76,7 @@ pub fn since(text: &str) -> Result<Timestamp, String> {
                 .checked_sub(SignedDuration::from_millis(ago))
                 .ok()
         })
-        .ok_or_else(|| {
-            "write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21".to_owned()
-        })
+        .ok_or(InvalidTime)
 }
 
 impl RunFilter {

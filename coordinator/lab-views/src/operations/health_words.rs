@@ -1,11 +1,11 @@
 //! The health of a device in sentences and hints.
 
 use crate::wording;
-use regatta_lab_store::{DeviceHealth, DeviceRow, HealthRow};
+use regatta_lab_store::{DeviceHealth, DeviceRow, HealthOrigin, HealthRow};
 
 /// Returns the health with its time and cause, such as `quarantined since ...: 3 failures in a row`.
 pub fn described(health: &HealthRow) -> String {
-    let (since, by, cause) = health.shown();
+    let HealthOrigin { since, by, cause } = health.shown();
     let mut text = match health.health() {
         DeviceHealth::Maintenance => "in maintenance".to_owned(),
         other => other.as_str().to_owned(),

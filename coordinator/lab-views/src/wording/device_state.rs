@@ -27,7 +27,7 @@ pub fn device_state_facts(row: &RunRow) -> Vec<(&'static str, String)> {
         ),
         None => ("board", "state not changed".to_owned()),
     }];
-    let not_restored = proof.not_put_back.iter();
+    let not_restored = proof.not_restored.iter();
     facts.extend(not_restored.map(|why| ("", format!("not restored: {}", escape(why)))));
     for finding in &proof.findings {
         let (what, seconds) = (escape(&finding.what), finding.seconds);

@@ -13,7 +13,7 @@ pub const fn device_state(device: &DeviceRow) -> &'static str {
 }
 
 /// Formats a device's name, state and health in one line.
-pub fn device_in_words(device: &DeviceRow) -> String {
+pub fn describe_device(device: &DeviceRow) -> String {
     format!("{}: {}", escape(&device.name), state_and_health(device))
 }
 

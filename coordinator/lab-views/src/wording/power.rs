@@ -24,7 +24,7 @@ pub fn energy(energy: &SessionEnergy) -> String {
 }
 
 /// Formats a session's news in one line: the newest observation beside its step, or its end.
-pub fn power_session_in_words(row: &PowerSessionRow) -> String {
+pub fn describe_power_session(row: &PowerSessionRow) -> String {
     let mut text = format!("power session {} of {} {}: ", row.id, row.benchmark, row.scenario);
     if row.ended.is_some() {
         text.push_str(&power_result(row.verdict, row.simulated));

@@ -32,7 +32,7 @@ pub fn mode(row: &RunRow) -> String {
 pub const fn task(row: &RunRow) -> &'static str {
     match row.draft.spec.task {
         RunTask::Measurement => row.mode.as_str(),
-        task => task.in_words(),
+        task => task.describe(),
     }
 }
 

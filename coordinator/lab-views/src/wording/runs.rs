@@ -18,7 +18,7 @@ pub fn short_id(run: RunId) -> String {
 /// Formats the progress of a file's delivery.
 pub fn stream_state(stream: &StreamRow) -> String {
     match stream.stated_length {
-        _ if stream.whole => "complete".to_owned(),
+        _ if stream.is_complete => "complete".to_owned(),
         Some(length) => format!("of {length}"),
         None => "in delivery".to_owned(),
     }

@@ -197,18 +197,15 @@ fn of_device(
 }
 
 fn failure(error: PlanError, again: impl Fn(&str) -> String) -> Failure {
-    match error {
-        PlanError::NoPerformanceRun { .. } => Failure::usage(error).hint(again("PerformanceOnly")),
-        PlanError::NoAccuracyRun { .. } => Failure::usage(error).hint(again("AccuracyOnly")),
-        PlanError::NotInRound { .. } => Failure::usage(error),
-        PlanError::Altered { .. } => Failure::from(error).hint(
+    let hint = match &error {
+        PlanError::NoPerformanceRun { .. } => Some(again("PerformanceOnly")),
+        PlanError::NoAccuracyRun { .. } => Some(again("AccuracyOnly")),
+        PlanError::Altered { .. } => Some(
             "run audits before truncating: put the delivered log back, or repeat the accuracy run; truncate a \
-             staged tree, never a run",
+             staged tree, never a run"
+                .to_owned(),
         ),
-        PlanError::Removed(_)
-        | PlanError::NoRound(_)
-        | PlanError::Io { .. } | PlanError::Spec { .. } | PlanError::Config(_) | PlanError::Store(_) => {
-            Failure::from(error)
-        }
-    }
+        _ => None,
+    };
+    Failure::of_kind(error.kind(), error).optional_hint(hint)
 }

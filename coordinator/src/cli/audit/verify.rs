@@ -61,13 +61,9 @@ pub(super) fn verify(args: &Args, context: &Context) -> Result<Verified, Failure
 }
 
 fn failure(error: AuditError) -> Failure {
-    match error {
-        AuditError::NotInRound { .. } => {
-            Failure::usage(error).hint("name the round of the submission with --round")
-        }
-        AuditError::SameFile { .. } => Failure::usage(error),
-        error => error.into(),
-    }
+    let hint = matches!(error, AuditError::NotInRound { .. })
+        .then_some("name the round of the submission with --round");
+    Failure::of_kind(error.kind(), error).optional_hint(hint)
 }
 
 /// Explains why TEST01's responses differ, if they do.

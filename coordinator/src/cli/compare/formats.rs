@@ -87,7 +87,7 @@ pub(super) fn markdown(report: &ComparisonReport) -> String {
             format!("{:.3}", row.ratio),
             comparison_interval(row),
             format!("{:.1} %", row.floor * 100.0),
-            row.words.clone(),
+            row.verdict_text.clone(),
         ];
         let cells = cells.map(|cell| markdown_text(&cell));
         let _ = writeln!(text, "| {} |", cells.join(" | "));
@@ -102,7 +102,7 @@ pub(super) fn markdown(report: &ComparisonReport) -> String {
 fn sentence(row: &ComparisonRow) -> String {
     format!(
         "{}; ratio {:.3} of {} pairs, 95 % interval {}, floor {:.1} %, {} is better",
-        row.words,
+        row.verdict_text,
         row.ratio,
         row.pairs,
         comparison_interval(row),

@@ -44,9 +44,7 @@ pub(super) enum TransferError {
     #[error("another download of {path} is running", path = .0.display())]
     Busy(PathBuf),
     /// The server sends more than the file's size.
-    #[error(
-        "{url} is larger than {most} bytes, the published size of what is there; hint: see which file is at that address"
-    )]
+    #[error("{url} is larger than {most} bytes, its published size; hint: see which file is at that address")]
     TooLarge {
         /// The address.
         url: String,

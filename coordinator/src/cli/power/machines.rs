@@ -39,7 +39,7 @@ pub(super) struct LoginArgs {
     /// Read the password of the logins from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
+    /// Accept an unknown host with this key, as `ssh-keygen -lf` prints it; can be repeated
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(super) struct LoginArgs {
 /// Flags of `device doctor` about the official power client.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ClientFitnessArgs {
-    /// Also checks whether the official power client can run on the device, from this copy of mlcommons/power-dev there
+    /// Also check whether the official power client can run on the device, from this copy of mlcommons/power-dev there
     #[arg(long, value_name = "DIR", requires = "ntp")]
     power_dev: Option<String>,
     /// The NTP server of power sessions

@@ -19,7 +19,7 @@ use super::{
         meter::unknown,
         resolve::resolve,
         runtime,
-        setting_flags::{SettingFlags, pair},
+        setting_flags::{Assignment, SettingFlags, assignment},
     },
     machines::{MachineArgs, machines_failure},
     session_report::{SessionPrinter, session_failure},
@@ -35,16 +35,16 @@ use regatta_lab_store::{MeterRow, RunDraft, StatePreset, Store};
 /// Flags of `power run`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct RunArgs {
-    /// The device's name or id; the only one, when there is one
+    /// The device's name or id [default: the only device]
     #[arg(long)]
     device: Option<String>,
-    /// The meter's name; the only one, when there is one
+    /// The meter's name [default: the only meter]
     #[arg(long)]
     meter: Option<String>,
     /// The benchmark
     #[arg(long)]
     benchmark: String,
-    /// Scenarios, comma separated; each is a session of its own
+    /// Scenarios, comma separated; each gets a separate session
     #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',', required = true)]
     scenario: Vec<Scenario>,
     #[command(flatten)]
@@ -62,15 +62,15 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
     state: Option<StatePreset>,
     /// A line of user.conf for both runs, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE, such as target_qps=500
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    conf: Vec<(String, String)>,
-    /// End a run that has not ended after this time [default: ten times the run's length, one hour at least]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    conf: Vec<Assignment>,
+    /// End a run that has not ended after this time [default: ten times the run's length, at least one hour]
     #[arg(long, value_name = "T")]
     limit: Option<HumanDuration>,
-    /// Use Regatta's own power programs, with any PTDaemon on this machine; such a session can never be submitted
+    /// Use Regatta's power programs, with any PTDaemon on this machine; the session can never be submitted
     #[arg(long, conflicts_with_all = ["ssh", "device_power_dev", "identity", "password_stdin", "accept_host_key"])]
     informative: bool,
-    /// Only checks whether a session can succeed
+    /// Only check whether a session can succeed
     #[arg(long)]
     preflight: bool,
     #[command(flatten)]
@@ -200,7 +200,7 @@ impl RunArgs {
             loadgen: self.loadgen.clone(),
             duration: self.duration,
             state: self.state.map(Into::into),
-            conf: self.conf.iter().cloned().collect(),
+            conf: self.conf.iter().cloned().map(Assignment::into_pair).collect(),
             limit: self.limit,
             ..self.settings.input(self.engine)?
         })

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use regatta_datasets::{
-    annotations::AnnotationError, bundled, speech::SpeechError, squad::SquadError, volumes::VolumeError,
-};
+use regatta_datasets::bundled;
 use regatta_prep::{
-    ImageRequest, PrepError, PrepReport, PublishedError, convert_samples, install_bundled, prepare,
-    prepare_images, raw_data_dir,
+    ImageRequest, PrepError, PrepHint, PrepReport, convert_samples, install_bundled, prepare, prepare_images,
+    raw_data_dir,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
@@ -151,36 +149,10 @@ fn only_images() -> Failure {
 
 /// Converts an error of preparation to the failure of a command.
 pub(super) fn failure(error: PrepError) -> Failure {
-    match error {
-        PrepError::Squad(SquadError::Read { .. }) | PrepError::Published(PublishedError::Read { .. }) => {
-            Failure::usage(error).hint("`regatta data show BENCHMARK` shows where the file is published")
-        }
-        PrepError::Annotations(AnnotationError::Read { .. }) => {
-            Failure::usage(error).hint("`regatta data show BENCHMARK` shows how the annotations are made")
-        }
-        PrepError::NoPrepSection { .. }
-        | PrepError::UnsupportedSettings { .. }
-        | PrepError::Form(_)
-        | PrepError::Scale { .. }
-        | PrepError::NoDataset { .. }
-        | PrepError::NoLabels { .. }
-        | PrepError::Squad(_)
-        | PrepError::Published(_)
-        | PrepError::Annotations(_)
-        | PrepError::ImageName { .. }
-        | PrepError::Volume(VolumeError::MissingCases { .. } | VolumeError::CalibrationCase { .. })
-        | PrepError::Speech(
-            SpeechError::MissingChapters { .. }
-            | SpeechError::Utterances { .. }
-            | SpeechError::CalibrationUtterance { .. },
-        )
-        | PrepError::Cache(_) => Failure::usage(error),
-        PrepError::Labels(_) => {
-            Failure::usage(error).hint("name the right file with --labels: a line NAME CLASS per image")
-        }
-        PrepError::Label { .. } | PrepError::MissingImages { .. } | PrepError::CalibrationImage { .. } => {
-            Failure::usage(error)
-        }
-        error => error.into(),
-    }
+    let hint = error.hint().map(|hint| match hint {
+        PrepHint::PublishedFile => "`regatta data show BENCHMARK` shows where the file is published",
+        PrepHint::Annotations => "`regatta data show BENCHMARK` shows how the annotations are made",
+        PrepHint::Labels => "name the right file with --labels: a line NAME CLASS per image",
+    });
+    Failure::of_kind(error.kind(), error).optional_hint(hint)
 }

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use jiff::SignedDuration;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::place::{DEVICE, Place};
+use super::quickstart_directory::{DEVICE, QuickstartDirectory};
 use crate::exit::Failure;
 use regatta_lab_net::{
     enrollment::{self, TokenRequest},
@@ -82,7 +82,7 @@ pub(in crate::cli) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Fail
             own.display()
         ))
         .hint(format!(
-            "build the whole workspace: cargo build --profile {}",
+            "build the complete workspace: cargo build --profile {}",
             profile.display()
         )));
     }
@@ -109,7 +109,7 @@ fn source_tree(own: &Path) -> Option<PathBuf> {
 /// Enrolls the quickstart's device, unless an earlier quickstart has.
 pub(super) fn enroll(
     binary: &Path,
-    place: &Place,
+    place: &QuickstartDirectory,
     workspace: &Workspace,
     store: &Store,
 ) -> Result<(), Failure> {
@@ -162,7 +162,7 @@ pub(super) struct Agent {
 
 impl Agent {
     /// Starts the agent in the device's directory.
-    pub(super) fn start(binary: &Path, place: &Place) -> Result<Self, Failure> {
+    pub(super) fn start(binary: &Path, place: &QuickstartDirectory) -> Result<Self, Failure> {
         let log = place.agent_log();
         let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let child = Command::new(binary)

@@ -16,8 +16,8 @@ use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
 
 use super::{
     agent::{self, Agent},
-    place::{DEVICE, Place},
     power::PowerRehearsal,
+    quickstart_directory::{DEVICE, QuickstartDirectory},
     rehearsal::{Rehearsal, Script},
     report::Report,
     subject::{BENCHMARK, EDGE},
@@ -53,7 +53,7 @@ pub(crate) struct Options {
 
 /// Runs the quickstart.
 pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
-    let place = Place::lay_out(&options.dir)?;
+    let place = QuickstartDirectory::lay_out(&options.dir)?;
     let binary = agent::find_or_build(&tell)?;
     let workspace = place.open()?;
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
 
 pub(super) struct Session<'a> {
     options: &'a Options,
-    place: &'a Place,
+    place: &'a QuickstartDirectory,
     pub(super) workspace: &'a Workspace,
     interrupted: Arc<AtomicBool>,
     pub(super) tell: &'a dyn Fn(&str),

@@ -24,6 +24,14 @@ use regatta_lab_store::workspace::Workspace;
 /// The package's password. It protects nothing of value.
 const PASSWORD: &str = "rehearsal";
 
+/// The numbers of logs that truncation handled.
+#[derive(Debug, Clone, Copy, Default)]
+struct TruncatedLogs {
+    truncated: usize,
+    /// Those whose original has the recorded hash.
+    verified: usize,
+}
+
 /// The result of the rehearsal.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rehearsal {
@@ -107,14 +115,14 @@ impl Script<'_> {
             power: &[],
             output: &tree,
         })?;
-        let (cut, proven) = self.truncate(&tree, &staged.submitter, &originals)?;
+        let logs = self.truncate(&tree, &staged.submitter, &originals)?;
         let scanned = Tree::scan(&tree)?;
         let (package, no_package) = self.pack(&tree, &staged.submitter)?;
         Ok(Rehearsal {
             results: staged.results.len(),
             notes: staged.notes,
-            cut,
-            proven,
+            cut: logs.truncated,
+            proven: logs.verified,
             rules: self.unmet(&scanned),
             official: self.official(&scanned)?,
             package,
@@ -125,10 +133,10 @@ impl Script<'_> {
         })
     }
 
-    /// Truncates the logs. Returns the numbers of truncated and of verified logs.
-    fn truncate(&self, tree: &Path, submitter: &str, originals: &Path) -> Result<(usize, usize), Failure> {
+    /// Truncates the logs.
+    fn truncate(&self, tree: &Path, submitter: &str, originals: &Path) -> Result<TruncatedLogs, Failure> {
         let Some(rule) = &self.round.truncation else {
-            return Ok((0, 0));
+            return Ok(TruncatedLogs::default());
         };
         let request = truncate::Request {
             input: tree,
@@ -139,10 +147,10 @@ impl Script<'_> {
         };
         let report = truncate::truncate(&request)?;
         let proofs = truncate::verify(&request, originals)?;
-        Ok((
-            report.cut(),
-            proofs.iter().filter(|proof| Proof::holds(proof)).count(),
-        ))
+        Ok(TruncatedLogs {
+            truncated: report.cut(),
+            verified: proofs.iter().filter(|proof| Proof::holds(proof)).count(),
+        })
     }
 
     /// Returns the rules with findings, by name.

@@ -6,7 +6,8 @@ use regatta_text::{escape, escape_json};
 use serde_json::json;
 
 use super::{
-    compare::compare, place::Place, power::PowerRehearsal, rehearsal::Rehearsal, subject::BENCHMARK,
+    compare::compare, power::PowerRehearsal, quickstart_directory::QuickstartDirectory, rehearsal::Rehearsal,
+    subject::BENCHMARK,
 };
 use crate::{
     cli,
@@ -23,7 +24,7 @@ pub(super) struct Report<'a> {
     /// The power session, if one was requested.
     power: Option<Result<PowerRehearsal, Failure>>,
     workspace: &'a Workspace,
-    place: &'a Place,
+    place: &'a QuickstartDirectory,
 }
 
 impl<'a> Report<'a> {
@@ -33,7 +34,7 @@ impl<'a> Report<'a> {
         rehearsal: Result<Rehearsal, Failure>,
         power: Option<Result<PowerRehearsal, Failure>>,
         workspace: &'a Workspace,
-        place: &'a Place,
+        place: &'a QuickstartDirectory,
     ) -> Result<Self, Failure> {
         let mut runs = Vec::with_capacity(rows.len());
         for row in rows {

@@ -39,7 +39,7 @@ fn table(drafts: &[RunDraft], names: &BTreeMap<DeviceId, String>) -> String {
             format!("{} {}", spec.benchmark.name, spec.scenario),
             match spec.task {
                 RunTask::Measurement => spec.mode.to_string(),
-                task => task.in_words().to_owned(),
+                task => task.describe().to_owned(),
             },
             spec.engine.kind.to_string(),
             settings.chain(conf).collect::<Vec<_>>().join(" "),

@@ -169,7 +169,12 @@ impl<'a> SubmissionRequest<'a> {
             engine: args.engine,
             system: input.system,
             set: input.set,
-            conf: args.conf.iter().cloned().collect(),
+            conf: args
+                .conf
+                .iter()
+                .cloned()
+                .map(super::Assignment::into_pair)
+                .collect(),
             asset: args.asset.clone(),
             test_run: args.test_run,
             duration: args.duration,

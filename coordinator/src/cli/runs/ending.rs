@@ -91,7 +91,7 @@ pub(super) fn give_up(
         }
     }
     let mut question = format!(
-        "Give up {}? Devices keep what they have not delivered.",
+        "Give up {}? Devices keep the files that they have not delivered.",
         losses.join("; ")
     );
     for note in notes {
@@ -212,7 +212,7 @@ fn loss(row: &RunRow, context: &Context, store: &Store) -> Result<String, Failur
     let streams = store.streams().of_run(row.id)?;
     let missing: Vec<String> = streams
         .iter()
-        .filter(|stream| stream.listed && !stream.whole)
+        .filter(|stream| stream.listed && !stream.is_complete)
         .map(|stream| escape(stream.name.as_str()).into_owned())
         .collect();
     Ok(match missing.as_slice() {

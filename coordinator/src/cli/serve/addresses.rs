@@ -29,7 +29,7 @@ struct PageAddress {
     displaced_by: Option<String>,
     /// The certificate that browsers need if readers have to log in.
     certificate: Option<PathBuf>,
-    lacks_tokens: bool,
+    has_no_tokens: bool,
 }
 
 impl Addresses {
@@ -39,7 +39,7 @@ impl Addresses {
             url: page.url().to_owned(),
             displaced_by: page.displaced().map(ToString::to_string),
             certificate: config.page_login.then(|| workspace.keys().join(PAGE_CERTIFICATE)),
-            lacks_tokens: page.lacks_tokens(),
+            has_no_tokens: page.has_no_tokens(),
         });
         Self {
             workspace: workspace.root().to_owned(),
@@ -88,7 +88,7 @@ impl PageAddress {
                 certificate.display()
             ));
         }
-        if self.lacks_tokens {
+        if self.has_no_tokens {
             lines.push(
                 "nobody can log in yet: add a token with `regatta dashboard token add NAME`".to_owned(),
             );

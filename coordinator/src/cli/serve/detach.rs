@@ -99,7 +99,9 @@ fn wait_for_addresses(child: &mut Child, log: &LogFile) -> Result<Option<Address
             child.id(),
             MAX_START.as_secs()
         ))
-        .hint(format!("{path} may say why; `regatta serve --stop` ends it"))
+        .hint(format!(
+            "{path} may contain the reason; `regatta serve --stop` ends it"
+        ))
     })?;
     Ok(serde_json::from_str(&text?).ok())
 }

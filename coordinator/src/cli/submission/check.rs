@@ -61,22 +61,24 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     expect_tree(root)?;
     let tree = scan(root, args.submitter.as_deref())?;
     let round = round_of(args.round.as_deref(), root, &tree, &rounds)?;
-    let (passes, report) = match &args.as_official {
+    let outcome = match &args.as_official {
         None => strict(&tree, round, &rounds, args.format)?,
         Some(revision) => {
             let official = check::as_official(&tree, round, revision.as_deref()).map_err(Failure::usage)?;
-            let passes = official.verdict == Verdict::Accept;
-            (passes, official_report(&official, round, args.format)?)
+            CheckOutcome {
+                passes: official.verdict == Verdict::Accept,
+                text: official_report(&official, round, args.format)?,
+            }
         }
     };
-    let report = report.trim_end_matches('\n');
+    let report = outcome.text.trim_end_matches('\n');
     match args.format {
         Format::Text | Format::Html => say(report)?,
         Format::Json => print(&escape_json(report))?,
         // To the byte what the official checker writes.
         Format::Csv => print(report)?,
     }
-    Ok(if passes { exit::OK } else { exit::NO })
+    Ok(if outcome.passes { exit::OK } else { exit::NO })
 }
 
 /// Reads the tree, or one submitter's part of it.
@@ -117,12 +119,19 @@ fn round_of<'a>(
     Ok(round)
 }
 
+/// The outcome of a check.
+struct CheckOutcome {
+    passes: bool,
+    /// The report.
+    text: String,
+}
+
 fn strict(
     tree: &Tree,
     round: &Round,
     rounds: &RoundCatalogue,
     format: Format,
-) -> Result<(bool, String), Failure> {
+) -> Result<CheckOutcome, Failure> {
     let mut report = check::strict(tree, round);
     if report.has_other_seeds() {
         report.report_round_of_seeds(tree, round, &rounds.all().map_err(Failure::usage)?);
@@ -133,7 +142,10 @@ fn strict(
         Format::Csv => format::strict_csv(&report),
         Format::Html => format::strict_html(&report, &round.name),
     };
-    Ok((report.passes(), text))
+    Ok(CheckOutcome {
+        passes: report.passes(),
+        text,
+    })
 }
 
 fn official_report(official: &Official, round: &Round, format: Format) -> Result<String, Failure> {

@@ -2,10 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_submission_stage::{
-    DraftError,
-    infer::{self, InferError, Request},
-};
+use regatta_submission_stage::infer::{self, Request};
 use regatta_text::{Escaped, escape};
 use serde_json::json;
 
@@ -42,32 +39,28 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         submitter: args.submitter.as_deref(),
         round,
     })
-    .map_err(|error| match error {
-        InferError::NoSubmission { .. }
-        | InferError::Inside { .. }
-        | InferError::Draft(DraftError::Exists { .. }) => Failure::usage(error),
-        error => error.into(),
-    })?;
+    .map_err(|error| Failure::of_kind(error.kind(), error))?;
     let inferred: Vec<_> = report
         .inferred
         .iter()
-        .map(|(from, to)| json!({ "from": from, "to": to }))
+        .map(|result| json!({ "from": result.from, "to": result.to }))
         .collect();
-    let left: Vec<_> = report
-        .left
+    let skipped: Vec<_> = report
+        .skipped
         .iter()
-        .map(|(path, why)| json!({ "path": path, "why": why }))
+        .map(|skipped| json!({ "path": skipped.place, "reason": skipped.reason }))
         .collect();
     context.print(
-        &json!({ "tree": args.output, "inferred": inferred, "left": left }),
+        &json!({ "tree": args.output, "inferred": inferred, "skipped": skipped }),
         || {
             let mut text = String::new();
             // Writing to a String cannot fail.
-            for (from, to) in &report.inferred {
-                let _ = writeln!(text, "{}\n    from {}", escape(to), escape(from));
+            for result in &report.inferred {
+                let _ = writeln!(text, "{}\n    from {}", escape(&result.to), escape(&result.from));
             }
-            for (path, why) in &report.left {
-                let _ = writeln!(text, "left  {}: {}", escape(path), escape(why));
+            for skipped in &report.skipped {
+                let (place, reason) = (escape(&skipped.place), escape(&skipped.reason));
+                let _ = writeln!(text, "skipped  {place}: {reason}");
             }
             let count = report.inferred.len();
             let _ = write!(

@@ -35,7 +35,7 @@ pub(super) enum Command {
     Truncate(truncate::Args),
     /// Create the encrypted package to submit
     Pack(package::PackArgs),
-    /// Decrypt and unpack such a package
+    /// Decrypt and unpack a package
     Unpack(package::UnpackArgs),
 }
 

@@ -156,11 +156,5 @@ fn read_password(path: &Path) -> io::Result<String> {
 }
 
 fn failure(error: PackError) -> Failure {
-    match error {
-        PackError::NoName { .. }
-        | PackError::NoSubmission { .. }
-        | PackError::Inside { .. }
-        | PackError::Exists { .. } => Failure::usage(error),
-        error => error.into(),
-    }
+    Failure::of_kind(error.kind(), error)
 }

@@ -11,7 +11,6 @@ use std::{
 use regatta_catalogue::{catalogue::Catalogue, round::Round};
 use regatta_fsutil::regular_file;
 use regatta_submission_stage::{
-    DraftError,
     proof::PublicKey,
     stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
 };
@@ -264,13 +263,9 @@ fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
 }
 
 fn failure(error: StageError) -> Failure {
-    match error {
-        StageError::Draft(DraftError::Exists { .. }) => Failure::usage(error),
-        StageError::InformativePower { .. } => {
-            Failure::usage(error).hint("measure with the official client and server of the round")
-        }
-        error => error.into(),
-    }
+    let hint = matches!(error, StageError::InformativePower { .. })
+        .then_some("measure with the official client and server of the round");
+    Failure::of_kind(error.kind(), error).optional_hint(hint)
 }
 
 fn document(staged: &Staged, tree: &Path) -> Value {

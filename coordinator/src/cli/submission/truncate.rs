@@ -100,13 +100,7 @@ fn places(args: &Args) -> Result<(Destination, &Path, &Path), Failure> {
 }
 
 fn failure(error: TruncateError) -> Failure {
-    match error {
-        TruncateError::NoSubmission { .. }
-        | TruncateError::NoName { .. }
-        | TruncateError::OutputExists { .. }
-        | TruncateError::Inside { .. } => Failure::usage(error),
-        error => error.into(),
-    }
+    Failure::of_kind(error.kind(), error)
 }
 
 fn document(report: &Report, proofs: Option<&[Proof]>) -> Value {

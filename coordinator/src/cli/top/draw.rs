@@ -246,7 +246,7 @@ fn selected_line(view: &TopView, times: &RunTimes, now: Timestamp) -> Line<'stat
     };
     let row = &device.row;
     let mut parts = Vec::new();
-    let (_, _, cause) = row.health.shown();
+    let cause = row.health.shown().cause;
     parts.extend(cause.map(|cause| format!("{}: {}", row.health.health().as_str(), escape(cause))));
     parts.extend(
         times

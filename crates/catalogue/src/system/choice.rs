@@ -68,7 +68,7 @@ impl System {
             sha256: sha256.map(str::to_owned),
             system: self.name.clone(),
             power: run.power,
-            source: run.source_in_words(),
+            source: run.describe_source(),
             derived: run.derived,
             settings: names(&settings),
             conf: conf.keys().cloned().collect(),
@@ -98,7 +98,7 @@ fn names(settings: &EngineSettings) -> Vec<String> {
 impl SystemRun {
     /// Returns the source as text.
     #[must_use]
-    pub fn source_in_words(&self) -> String {
+    pub fn describe_source(&self) -> String {
         let source = &self.source;
         let published = [&source.submitter, &source.round, &source.file, &source.system];
         let mut words: Vec<&str> = published.into_iter().flatten().map(String::as_str).collect();

@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use super::vocabulary::VocabularyError;
 use crate::published_hash::OtherFileError;
 
 /// The error for a file of a SQuAD benchmark that cannot be used.
@@ -47,7 +48,7 @@ pub enum SquadError {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        reason: String,
+        reason: VocabularyError,
     },
     /// The questions have too few or too many windows of text.
     #[error("{path} makes {found} samples, but the benchmark has {expected}; hint: `regatta data show {benchmark}` shows the right file", path = path.display())]

@@ -16,7 +16,7 @@ pub use self::{
     characters::{is_python_space, is_word},
     error::SquadError,
     source::{Paragraph, Question, SquadSource},
-    vocabulary::Vocabulary,
+    vocabulary::{Vocabulary, VocabularyError},
     windows::{Lengths, Passage, Windows},
     words::words,
 };

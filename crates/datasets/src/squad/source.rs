@@ -6,7 +6,10 @@ use regatta_fsutil::regular_file;
 use regatta_types::benchmark::Squad;
 use serde::Deserialize;
 
-use super::{error::SquadError, vocabulary::Vocabulary};
+use super::{
+    error::SquadError,
+    vocabulary::{Vocabulary, VocabularyError},
+};
 use crate::published_hash;
 
 /// The version of SQuAD whose questions all have an answer.
@@ -99,7 +102,7 @@ impl SquadSource {
             });
         }
         let tokens = str::from_utf8(&vocabulary.bytes)
-            .map_err(|error| error.to_string())
+            .map_err(VocabularyError::from)
             .and_then(|text| Vocabulary::parse(text, kind.vocabulary_tokens))
             .map_err(|reason| SquadError::Vocabulary {
                 path: vocabulary.path.clone(),

@@ -7,6 +7,32 @@ use super::words::{SPECIAL, words};
 /// Longer words, in characters, are unknown.
 const MAX_WORD: usize = 100;
 
+/// Why a file is not the vocabulary of a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VocabularyError {
+    /// The file is not UTF-8 text.
+    #[error(transparent)]
+    Encoding(#[from] std::str::Utf8Error),
+    /// It has too few or too many tokens.
+    #[error("it has {found} tokens, but the network's has {expected}")]
+    Count {
+        /// The number of tokens in the file.
+        found: usize,
+        /// The number of tokens of the network.
+        expected: usize,
+    },
+    /// A special token is missing.
+    #[error("it has no token {0}")]
+    MissingToken(String),
+    /// The padding token is not the first one.
+    #[error("[PAD] is not its first token")]
+    Padding,
+    /// A token has a capital letter.
+    #[error("its token {0} has a capital letter, but the network reads lower case")]
+    Cased(String),
+}
+
 /// A vocabulary. A token's id is its line, counted from 0.
 #[derive(Debug)]
 pub struct Vocabulary {
@@ -23,8 +49,8 @@ impl Vocabulary {
     /// Parses `vocab.txt`, which must have `expected` lines.
     ///
     /// # Errors
-    /// A phrase that names the missing part.
-    pub fn parse(text: &str, expected: usize) -> Result<Self, String> {
+    /// Returns [`VocabularyError`] when the text is another model's vocabulary.
+    pub fn parse(text: &str, expected: usize) -> Result<Self, VocabularyError> {
         // Python reads all three kinds of line ends.
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let tokens: Vec<String> = text
@@ -34,25 +60,23 @@ impl Vocabulary {
             .map(str::to_owned)
             .collect();
         if tokens.len() != expected {
-            return Err(format!(
-                "it has {} tokens, but the network's has {expected}",
-                tokens.len()
-            ));
+            return Err(VocabularyError::Count {
+                found: tokens.len(),
+                expected,
+            });
         }
         let ids: HashMap<String, i32> = tokens.iter().cloned().zip(0..).collect();
         let id = |token: &str| {
             ids.get(token)
                 .copied()
-                .ok_or_else(|| format!("it has no token {token}"))
+                .ok_or_else(|| VocabularyError::MissingToken(token.to_owned()))
         };
         let [padding, unknown, begin, separator, _mask] = SPECIAL.map(id);
         if padding? != 0 {
-            return Err("[PAD] is not its first token".to_owned());
+            return Err(VocabularyError::Padding);
         }
         if let Some(cased) = tokens.iter().find(|token| is_cased(token)) {
-            return Err(format!(
-                "its token {cased} has a capital letter, but the network reads lower case"
-            ));
+            return Err(VocabularyError::Cased(cased.clone()));
         }
         let (unknown, begin, separator) = (unknown?, begin?, separator?);
         Ok(Self {
@@ -166,7 +190,7 @@ mod tests {
 
     #[test]
     fn another_models_vocabulary_is_refused() {
-        let refused = |text: &str, expected| Vocabulary::parse(text, expected).unwrap_err();
+        let refused = |text: &str, expected| Vocabulary::parse(text, expected).unwrap_err().to_string();
         let faults = [
             refused(TOKENS, 30522),
             refused(&TOKENS.replace("[SEP]", "</s>"), 12),

@@ -1,6 +1,9 @@
 //! The header of a NIfTI-1 or NIfTI-2 file of one volume: size, type, spacing and orientation, as nibabel reads them. Reads no voxel.
 
-use super::header_fields::{HeaderBytes, HeaderFields};
+use super::{
+    error::VolumeFault,
+    header_fields::{HeaderBytes, HeaderFields},
+};
 
 /// The longest side of a volume that is read: segmentations are written as NIfTI-1, which stores sides as 16-bit integers.
 const MAX_SIDE: i64 = i16::MAX as i64;
@@ -71,41 +74,39 @@ impl NiftiHeader {
     /// Parses a header.
     ///
     /// # Errors
-    /// The reason why a file with this header is not read.
-    pub(super) fn parse(bytes: &HeaderBytes) -> Result<Self, String> {
+    /// Returns [`VolumeFault`] when a file with this header is not read.
+    pub(super) fn parse(bytes: &HeaderBytes) -> Result<Self, VolumeFault> {
         let fields = bytes.fields();
         let format = fields.format;
         if bytes.bytes[format.magic..][..format.magic_bytes.len()] != *format.magic_bytes {
-            return Err(format!(
-                "it is not a {} file with voxels behind its header",
-                format.name
-            ));
+            return Err(VolumeFault::NoVoxels(format.name));
         }
         let dims: [i64; 4] = [0, 1, 2, 3].map(|number| fields.dim(number));
         let size = [1, 2, 3].map(|number: usize| usize::try_from(dims[number]).unwrap_or(0));
         if dims[0] != 3 || dims[1..].iter().any(|dim| !(1..=MAX_SIDE).contains(dim)) {
-            return Err(format!(
-                "it has {} dimensions of {size:?} voxels instead of three of at most {MAX_SIDE}",
-                dims[0]
-            ));
+            return Err(VolumeFault::Dimensions {
+                dimensions: dims[0],
+                size,
+                max: MAX_SIDE,
+            });
         }
         let voxels = size.iter().product::<usize>();
         if voxels > MAX_VOXELS {
-            return Err(format!("its {size:?} are more than {MAX_VOXELS} voxels"));
+            let max = MAX_VOXELS;
+            return Err(VolumeFault::TooLarge { size, max });
         }
         let code = fields.short(format.datatype);
-        let voxel = VoxelType::with_code(code)
-            .ok_or_else(|| format!("its voxels have the type {code}, which is not read"))?;
+        let voxel = VoxelType::with_code(code).ok_or(VolumeFault::VoxelType(code))?;
         let offset = fields.offset();
         if !(format.header_bytes as f64..=MAX_OFFSET).contains(&offset) {
-            return Err(format!("its voxels begin at byte {offset}, within the header"));
+            return Err(VolumeFault::Offset(offset));
         }
         let spacing = [1, 2, 3].map(|number| fields.float(format.pixdim, number));
         if spacing
             .iter()
             .any(|spacing| !(spacing.is_finite() && *spacing > 0.0))
         {
-            return Err(format!("its voxels have the distances {spacing:?} millimetres"));
+            return Err(VolumeFault::Spacing(spacing));
         }
         Ok(Self {
             size,
@@ -126,18 +127,22 @@ impl NiftiHeader {
 }
 
 /// Returns factor and summand of values, as nibabel does: a factor of zero or none means no scaling.
-fn scaling(slope: f64, inter: f64) -> Result<Option<[f64; 2]>, String> {
+fn scaling(slope: f64, inter: f64) -> Result<Option<[f64; 2]>, VolumeFault> {
     if slope == 0.0 || !slope.is_finite() {
         return Ok(None);
     }
     if !inter.is_finite() {
-        return Err(format!("its values are scaled by {slope} and moved by {inter}"));
+        return Err(VolumeFault::Scaling { slope, inter });
     }
     Ok(Some([slope, inter]).filter(|scaling| *scaling != [1.0, 0.0]))
 }
 
 /// Returns the affine map that nibabel prefers: the one in the header, or its quaternion, or the plain spacing.
-fn affine(fields: &HeaderFields<'_>, size: [usize; 3], spacing: [f64; 3]) -> Result<[[f64; 4]; 3], String> {
+fn affine(
+    fields: &HeaderFields<'_>,
+    size: [usize; 3],
+    spacing: [f64; 3],
+) -> Result<[[f64; 4]; 3], VolumeFault> {
     let format = fields.format;
     let [qform, sform] = [format.qform, format.sform].map(|place| fields.code(place));
     let rows = if sform > 0 {
@@ -167,7 +172,7 @@ fn affine(fields: &HeaderFields<'_>, size: [usize; 3], spacing: [f64; 3]) -> Res
     if rows.iter().flatten().all(|value| value.is_finite()) {
         Ok(rows)
     } else {
-        Err("its affine map is not finite".to_owned())
+        Err(VolumeFault::Affine)
     }
 }
 

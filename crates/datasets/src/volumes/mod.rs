@@ -7,7 +7,7 @@ mod header_fields;
 mod nifti;
 
 pub use self::{
-    error::VolumeError,
+    error::{VolumeError, VolumeFault},
     header::{MAX_VOXELS, NiftiHeader, VoxelType},
     nifti::{NiftiFile, PLANES, segmentation_file},
 };

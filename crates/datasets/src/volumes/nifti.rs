@@ -11,7 +11,7 @@ use flate2::{Compression, write::GzEncoder};
 use regatta_fsutil::regular_file;
 
 use super::{
-    error::VolumeError,
+    error::{VolumeError, VolumeFault},
     gzip_members::GzipMembers,
     header::{NiftiHeader, VoxelType},
     header_fields::HeaderBytes,
@@ -46,7 +46,7 @@ impl NiftiFile {
             reason,
         };
         let bytes = HeaderBytes::read(&mut rest).map_err(unreadable)?;
-        let bytes = bytes.ok_or_else(|| refused("it has no header of NIfTI".to_owned()))?;
+        let bytes = bytes.ok_or_else(|| refused(VolumeFault::NoHeader))?;
         Ok(Self {
             header: NiftiHeader::parse(&bytes).map_err(refused)?,
             rest,
@@ -58,7 +58,7 @@ impl NiftiFile {
     pub fn voxels<T: Copy + Default>(
         mut self,
         path: &Path,
-        convert: impl Fn(f64) -> Result<T, String>,
+        convert: impl Fn(f64) -> Result<T, VolumeFault>,
     ) -> Result<Vec<T>, VolumeError> {
         self.read(convert).map_err(|error| match error {
             VoxelError::Read(source) => VolumeError::Read {
@@ -74,7 +74,7 @@ impl NiftiFile {
 
     fn read<T: Copy + Default>(
         &mut self,
-        convert: impl Fn(f64) -> Result<T, String>,
+        convert: impl Fn(f64) -> Result<T, VolumeFault>,
     ) -> Result<Vec<T>, VoxelError> {
         let gap = self.header.offset - self.position;
         if io::copy(&mut (&mut self.rest).take(gap), &mut io::sink())? < gap {
@@ -102,7 +102,7 @@ impl NiftiFile {
             }
         }
         if self.rest.read(&mut [0])? > 0 {
-            return Err(VoxelError::Value("it continues behind its last voxel".to_owned()));
+            return Err(VoxelError::Value(VolumeFault::Trailing));
         }
         Ok(values)
     }
@@ -121,7 +121,7 @@ impl NiftiFile {
 
 enum VoxelError {
     Read(io::Error),
-    Value(String),
+    Value(VolumeFault),
 }
 
 impl From<io::Error> for VoxelError {

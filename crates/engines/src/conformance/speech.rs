@@ -99,20 +99,20 @@ impl Speech {
     #[cfg(feature = "tract")]
     pub(super) fn check_refused_length(&mut self, engine: &mut dyn Engine, length: i32, expected: &str) {
         let error = self.infer_length(engine, length).unwrap_err();
+        let error = format!("{:#}", anyhow::Error::from(error));
         assert!(error.contains(expected), "{error}");
     }
 
     /// Computes a waveform of this length after one of another length.
     #[cfg(feature = "tract")]
-    pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), String> {
+    pub(super) fn infer_length(&mut self, engine: &mut dyn Engine, length: i32) -> Result<(), EngineError> {
         self.lengths[1] = length;
         let (arena, samples) = (self.arena(&[0, 1]), [0, 1]);
         let batch = Batch {
             samples: &samples,
             input: Input::Contiguous(&arena),
         };
-        let inferred = engine.infer(&batch, &mut Answers::default());
-        inferred.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+        engine.infer(&batch, &mut Answers::default())
     }
 
     /// Checks that the changed benchmark is refused, with `expected` in the error.

@@ -6,6 +6,7 @@ mod tests;
 use regatta_types::benchmark::{BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes};
 
 use super::overlap::overlap;
+use crate::ModelMismatch;
 
 /// Values of a box.
 const BOX: usize = 4;
@@ -50,7 +51,7 @@ pub(super) struct DefaultBoxes {
 
 impl DefaultBoxes {
     /// Identifies the outputs by their element counts.
-    pub(super) fn new(settings: &DetectionDefaultBoxes, rows: &[usize]) -> Result<Self, String> {
+    pub(super) fn new(settings: &DetectionDefaultBoxes, rows: &[usize]) -> Result<Self, ModelMismatch> {
         let count = check(settings)?;
         let (offsets, scores) = (count * BOX, count * settings.classes);
         let at = |numbers: usize| rows.iter().position(|&row| row == numbers);
@@ -59,10 +60,10 @@ impl DefaultBoxes {
                 "its outputs have {rows:?} numbers for a sample, but {count} default boxes need {offsets} for boxes and {scores} for {} \
                  classes",
                 settings.classes
-            ));
+            ).into());
         };
         if offsets_at == scores_at {
-            return Err("scores of 4 classes cannot be distinguished from boxes".to_owned());
+            return Err("scores of 4 classes cannot be distinguished from boxes".into());
         }
         let boxes: Vec<_> = settings
             .levels
@@ -213,8 +214,8 @@ fn level_boxes(settings: &DetectionDefaultBoxes, level: &DefaultBoxLevel) -> Vec
 }
 
 /// Checks the settings of a benchmark's file, so that decoding cannot overflow or exhaust the memory. Returns the number of default boxes.
-fn check(settings: &DetectionDefaultBoxes) -> Result<usize, String> {
-    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}"));
+fn check(settings: &DetectionDefaultBoxes) -> Result<usize, ModelMismatch> {
+    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}").into());
     let DetectionDefaultBoxes {
         classes,
         levels,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use regatta_types::benchmark::DetectionHeads;
 
 use super::{anchors::Anchors, overlap::overlap};
+use crate::ModelMismatch;
 
 /// The natural logarithm of 1000 / 16, the largest growth of an anchor's side.
 const MAX_GROWTH: f32 = 4.135_166_6;
@@ -51,11 +52,13 @@ pub(super) struct Heads {
 
 impl Heads {
     /// Identifies the outputs by their element counts.
-    pub(super) fn new(settings: &DetectionHeads, input: &[usize], rows: &[usize]) -> Result<Self, String> {
+    pub(super) fn new(
+        settings: &DetectionHeads,
+        input: &[usize],
+        rows: &[usize],
+    ) -> Result<Self, ModelMismatch> {
         let &[_, height, width] = input else {
-            return Err(format!(
-                "heads are decoded for images of 3 dimensions, not for {input:?}"
-            ));
+            return Err(format!("heads are decoded for images of 3 dimensions, not for {input:?}").into());
         };
         check(settings, height, width)?;
         let anchors = Anchors::new(settings, height, width);
@@ -66,10 +69,10 @@ impl Heads {
             return Err(format!(
                 "its outputs have {rows:?} numbers for a sample, but {count} anchors need {boxes} for boxes and {scores} for {} classes",
                 settings.classes
-            ));
+            ).into());
         };
         if boxes_at == scores_at {
-            return Err("heads of 4 classes cannot be distinguished from their boxes".to_owned());
+            return Err("heads of 4 classes cannot be distinguished from their boxes".into());
         }
         Ok(Self {
             settings: settings.clone(),
@@ -200,8 +203,8 @@ impl Heads {
 }
 
 /// Checks the settings of a benchmark's file, so that decoding cannot overflow or exhaust the memory.
-fn check(settings: &DetectionHeads, height: usize, width: usize) -> Result<(), String> {
-    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}"));
+fn check(settings: &DetectionHeads, height: usize, width: usize) -> Result<(), ModelMismatch> {
+    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}").into());
     let DetectionHeads {
         classes,
         strides,

@@ -4,6 +4,7 @@
 use regatta_types::benchmark::DetectionPredictions;
 
 use super::overlap::overlap;
+use crate::ModelMismatch;
 
 /// Boxes of one class are moved this far from those of the class before, in pixels. 32-bit floats then round overlaps as the reference does.
 const CLASS_DISTANCE: f32 = 7680.0;
@@ -48,11 +49,11 @@ impl Predictions {
         settings: &DetectionPredictions,
         input: &[usize],
         rows: &[usize],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ModelMismatch> {
         let &[_, height, width] = input else {
-            return Err(format!(
-                "predictions are decoded for images of 3 dimensions, not for {input:?}"
-            ));
+            return Err(
+                format!("predictions are decoded for images of 3 dimensions, not for {input:?}").into(),
+            );
         };
         let count = check(settings, height, width)?;
         let classes = settings.categories.len();
@@ -197,8 +198,8 @@ impl Frame {
 }
 
 /// Checks the settings of a benchmark's file, so that decoding cannot overflow or exhaust the memory. Returns the number of predictions.
-fn check(settings: &DetectionPredictions, height: usize, width: usize) -> Result<usize, String> {
-    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}"));
+fn check(settings: &DetectionPredictions, height: usize, width: usize) -> Result<usize, ModelMismatch> {
+    let wrong = |what: &str| Err(format!("[model.detections] of the benchmark's file: {what}").into());
     let DetectionPredictions {
         categories,
         strides,

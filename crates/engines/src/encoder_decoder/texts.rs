@@ -9,7 +9,7 @@ use std::{
 use regatta_fsutil::regular_file;
 use regatta_types::benchmark::ENGLISH_SYMBOLS;
 
-use crate::{EngineError, LoadRequest};
+use crate::{EngineError, LoadRequest, ModelMismatch};
 
 /// The bytes of each token.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct TokenTexts {
 #[derive(Debug)]
 pub(super) enum TokenTextsError {
     Unreadable(io::Error),
-    Unfit(String),
+    Unfit(ModelMismatch),
 }
 
 impl TokenTextsError {
@@ -46,7 +46,8 @@ impl TokenTexts {
         let text = regular_file::read_text(path).map_err(TokenTextsError::Unreadable)?;
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for (number, line) in text.lines().enumerate() {
-            let unfit = || TokenTextsError::Unfit(format!("line {} is not hexadecimal bytes", number + 1));
+            let unfit =
+                || TokenTextsError::Unfit(format!("line {} is not hexadecimal bytes", number + 1).into());
             let (pairs, rest) = line.as_bytes().as_chunks::<2>();
             if !rest.is_empty() {
                 return Err(unfit());
@@ -59,7 +60,7 @@ impl TokenTexts {
         }
         if ends.len() != vocabulary {
             let reason = format!("it has {} lines, but there are {vocabulary} tokens", ends.len());
-            return Err(TokenTextsError::Unfit(reason));
+            return Err(TokenTextsError::Unfit(reason.into()));
         }
         Ok(Self { bytes, ends })
     }
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn invalid_token_files_are_refused() {
         let refused = |content: &str| match read(content, 2).unwrap_err() {
-            TokenTextsError::Unfit(reason) => reason,
+            TokenTextsError::Unfit(reason) => reason.to_string(),
             TokenTextsError::Unreadable(source) => source.to_string(),
         };
         assert_eq!(refused("61\n"), "it has 1 lines, but there are 2 tokens");

@@ -154,7 +154,7 @@ impl EngineQuery<'_> {
         filter.keep(
             |entry| inputs::are_requested(entry, self.request.tensorrt, self.dla),
             |of_model| {
-                let requested = inputs::in_words(self.request.tensorrt);
+                let requested = inputs::describe(self.request.tensorrt);
                 format!("{of_model} for other inputs than {requested}, which the settings request")
             },
         );
@@ -169,7 +169,7 @@ impl EngineQuery<'_> {
         filter.keep(
             |entry| self.has_lengths(entry),
             |of_model| {
-                let requested = sequences::in_words(&self.request.load.sequences);
+                let requested = sequences::describe(&self.request.load.sequences);
                 format!("{of_model} for other sequences than {requested}, which sequence_lengths requests")
             },
         );

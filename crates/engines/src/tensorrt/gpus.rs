@@ -68,7 +68,7 @@ fn is_like(one: &Device, other: &Device) -> bool {
 }
 
 /// Describes the devices, as in `Orin` or `2 x NVIDIA L4`.
-pub(super) fn in_words(contexts: &[Context]) -> String {
+pub(super) fn describe(contexts: &[Context]) -> String {
     let mut words = String::new();
     if contexts.len() > 1 {
         // Writing to a string cannot fail.

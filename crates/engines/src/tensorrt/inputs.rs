@@ -33,7 +33,8 @@ pub(super) fn check_request(TensorRtLoad { load, tensorrt }: TensorRtLoad<'_>) -
         reason: format!(
             "the setting input_dtype requests {requested}, but its samples are {}, and the conversion needs a scale; hint: prepare them as {requested}, or change the setting",
             samples.word()
-        ),
+        )
+        .into(),
     })
 }
 
@@ -59,7 +60,7 @@ pub(super) fn are_requested(entry: &CacheEntry, request: &TensorRtRequest, dla: 
 }
 
 /// Describes the settings for inputs.
-pub(super) fn in_words(request: &TensorRtRequest) -> String {
+pub(super) fn describe(request: &TensorRtRequest) -> String {
     let element = request.input_dtype.map(|requested| requested.to_string());
     let format = request.input_format.map(|requested| requested.to_string());
     let words: Vec<_> = element.into_iter().chain(format).collect();

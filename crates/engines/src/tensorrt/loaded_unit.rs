@@ -107,7 +107,7 @@ impl LoadedUnit {
     }
 
     /// Describes the unit and its engine.
-    pub(super) fn in_words(&self, request: &TensorRtRequest) -> String {
+    pub(super) fn describe(&self, request: &TensorRtRequest) -> String {
         let manifest = &self.entry.manifest;
         let lengths = match self.tensors.len() {
             1 => String::new(),

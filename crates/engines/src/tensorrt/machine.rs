@@ -106,7 +106,7 @@ impl Machine {
 
     /// Describes the engines of the units.
     pub(super) fn describe(&self, request: &TensorRtRequest, units: &[LoadedUnit]) -> Description {
-        let descriptions = units.iter().map(|unit| unit.in_words(request));
+        let descriptions = units.iter().map(|unit| unit.describe(request));
         let driver = self.first().driver().version();
         let access = if self.is_direct(request) {
             "in host memory"
@@ -118,7 +118,7 @@ impl Machine {
             version: self.tensorrt.version().to_string(),
             runs_on: format!(
                 "{} (CUDA {}.{}, {access}; {})",
-                gpus::in_words(&self.contexts),
+                gpus::describe(&self.contexts),
                 driver / 1000,
                 driver % 1000 / 10,
                 descriptions.collect::<Vec<_>>().join("; ")

@@ -15,7 +15,10 @@ use super::{
     request::{TensorRtLoad, TensorRtRequest, Unit},
     tensors::Tensors,
 };
-use crate::{Description, EngineError, LoadRequest, network::NetworkLayout, network_loader::NetworkSource};
+use crate::{
+    Description, EngineError, LoadRequest, ModelMismatch, network::NetworkLayout,
+    network_loader::NetworkSource,
+};
 
 /// The networks of a model on the GPUs of a run.
 pub(super) struct DeviceNetworks<'a> {
@@ -142,18 +145,20 @@ fn check_batch(
     layout: &NetworkLayout<'_>,
     requested: Option<usize>,
     streams: Option<usize>,
-) -> Result<(), String> {
+) -> Result<(), ModelMismatch> {
     if let Some(streams) = streams.filter(|&streams| streams > tensors.batch) {
         return Err(format!(
             "its engine has a batch of {}, but that of its encoder has {streams}",
             tensors.batch
-        ));
+        )
+        .into());
     }
     match requested {
         Some(requested) if layout.is_for_network && requested < tensors.least => Err(format!(
             "its engine has a fixed batch of {}, but {requested} was requested",
             tensors.least
-        )),
+        )
+        .into()),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,9 @@
 //! The inputs and outputs of an engine for a network of a loop: which are written, kept and results. This module does not access tensor memory.
 
-use crate::network::{FLOAT, KeptInput, KeptUpdate, NetworkLayout};
+use crate::{
+    ModelMismatch,
+    network::{FLOAT, KeptInput, KeptUpdate, NetworkLayout},
+};
 
 use super::{
     convert::Element,
@@ -32,12 +35,12 @@ impl NetworkTensors {
     /// have them in another order.
     ///
     /// # Errors
-    /// What the engine has and what is needed.
+    /// The engine's outputs are not those that the loop needs.
     pub(super) fn of(
         tensors: &Tensors,
         layout: &NetworkLayout<'_>,
         names: &[String],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ModelMismatch> {
         let (written, kept_inputs) = tensors.inputs.split_at(layout.written.len());
         let mut outputs = in_order(&tensors.outputs, names)?.into_iter();
         let needed = 1 + layout.kept.iter().filter(|kept| has_output(kept)).count();
@@ -45,7 +48,8 @@ impl NetworkTensors {
             return Err(format!(
                 "its engine has {} outputs, but its result and the next values of its states are {needed}",
                 outputs.len()
-            ));
+            )
+            .into());
         }
         let result = outputs.next().ok_or("its engine has no output")?;
         // The loops read floats. What another network gets is compared when both are known.
@@ -53,7 +57,8 @@ impl NetworkTensors {
             return Err(format!(
                 "the first output of its engine is {:?}, but its result is read as fp32",
                 result.element
-            ));
+            )
+            .into());
         }
         let kept = layout.kept.iter().zip(kept_inputs);
         let kept = kept
@@ -73,7 +78,11 @@ impl NetworkTensors {
 }
 
 impl KeptTensor {
-    fn of(kept: &KeptInput, input: &Row, outputs: &mut impl Iterator<Item = Row>) -> Result<Self, String> {
+    fn of(
+        kept: &KeptInput,
+        input: &Row,
+        outputs: &mut impl Iterator<Item = Row>,
+    ) -> Result<Self, ModelMismatch> {
         let output = has_output(kept).then(|| outputs.next()).flatten();
         let (_, floats) = kept.floats();
         if let Some(output) = &output
@@ -87,7 +96,7 @@ impl KeptTensor {
                 output.element,
                 input.name.to_string_lossy(),
                 input.element
-            ));
+            ).into());
         }
         let width = kept.width() * input.element.size();
         Ok(Self {
@@ -104,14 +113,14 @@ fn has_output(kept: &KeptInput) -> bool {
     kept.update != KeptUpdate::Result
 }
 
-fn in_order(outputs: &[Row], names: &[String]) -> Result<Vec<Row>, String> {
+fn in_order(outputs: &[Row], names: &[String]) -> Result<Vec<Row>, ModelMismatch> {
     let named = |name: &String| {
         let found = outputs
             .iter()
             .find(|output| output.name.to_bytes() == name.as_bytes());
         found
             .cloned()
-            .ok_or_else(|| format!("its engine has no output {name}, which its file has"))
+            .ok_or_else(|| format!("its engine has no output {name}, which its file has").into())
     };
     names.iter().map(named).collect()
 }

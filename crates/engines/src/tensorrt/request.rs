@@ -47,7 +47,7 @@ pub struct TensorRtRequest {
     pub dla_cores: Vec<u32>,
     /// Batches that a DLA core receives at once and computes in a row.
     pub dla_loops: usize,
-    /// Whether to use CUDA graphs for the GPU's usual batch sizes. With `Usual`, a failed capture is not an error.
+    /// Whether to use CUDA graphs for the GPU's usual batch sizes. With `Default`, a failed capture is not an error.
     pub graphs: Graphs,
     /// Whether the device works in host memory. `None` does so on integrated GPUs, which share it.
     pub direct_host_access: Option<bool>,
@@ -70,7 +70,7 @@ pub enum Graphs {
     /// Do not use graphs.
     Never,
     /// Use graphs if possible.
-    Usual,
+    Default,
     /// Use graphs, and fail if that is not possible.
     Requested,
 }

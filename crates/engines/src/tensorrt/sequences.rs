@@ -66,7 +66,7 @@ pub(super) fn has_lengths(entry: &CacheEntry, model: &Model, sequences: &Sequenc
 }
 
 /// Formats the lengths of a run.
-pub(super) fn in_words(sequences: &SequenceBuckets) -> String {
+pub(super) fn describe(sequences: &SequenceBuckets) -> String {
     match sequences.lengths() {
         [] => "the full length".to_owned(),
         lengths => {

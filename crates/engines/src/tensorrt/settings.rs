@@ -81,7 +81,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
         graphs: match settings.use_graphs {
             Some(true) => Graphs::Requested,
             Some(false) => Graphs::Never,
-            None if latency => Graphs::Usual,
+            None if latency => Graphs::Default,
             None => Graphs::Never,
         },
         direct_host_access: settings.use_direct_host_access,

@@ -12,7 +12,7 @@ use super::{
     convert::{Conversion, Element},
     sequences,
 };
-use crate::{DetectionDecoder, EngineError, LoadRequest};
+use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch};
 
 /// One tensor of an engine.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ impl Tensors {
         request: &LoadRequest<'_>,
         dla_alone: bool,
     ) -> Result<Self, EngineError> {
-        let unfit = |reason: String| EngineError::ModelUnfit {
+        let unfit = |reason: ModelMismatch| EngineError::ModelUnfit {
             file: request.model_file.clone(),
             benchmark: request.benchmark.name.clone(),
             reason,
@@ -129,15 +129,14 @@ impl Tensors {
                 if output.dims.first() == inputs[0].dims.first() && output.format == LINEAR {
                     self::row(output, false).map(|(row, _)| row).map_err(&unfit)
                 } else {
-                    Err(unfit(format!(
-                        "its engine's output is {}, not one row per sample",
-                        shown(output)
-                    )))
+                    Err(unfit(
+                        format!("its engine's output is {}, not one row per sample", shown(output)).into(),
+                    ))
                 }
             })
             .collect::<Result<_, _>>()?;
         if outputs.is_empty() || batch == 0 {
-            return Err(unfit("its engine has no output".to_owned()));
+            return Err(unfit("its engine has no output".into()));
         }
         check_answer(&outputs, model.response).map_err(&unfit)?;
         if request.sequences.are_several() {
@@ -170,7 +169,7 @@ fn matching<'a>(
     inputs: &'a [Tensor],
     model_input: &ModelInput<'_>,
     model: &Model,
-) -> Result<&'a Tensor, String> {
+) -> Result<&'a Tensor, ModelMismatch> {
     let count = model.inputs().count();
     let found = match (inputs, model_input.name) {
         ([only], None) => Some(only),
@@ -185,6 +184,7 @@ fn matching<'a>(
             has.join(", "),
             needs.join(", ")
         )
+        .into()
     })
 }
 
@@ -193,7 +193,7 @@ fn compare_input(
     input: &Tensor,
     sample: &ModelInput<'_>,
     dla_alone: bool,
-) -> Result<(Row, Conversion), String> {
+) -> Result<(Row, Conversion), ModelMismatch> {
     let (row, stored) = row(input, dla_alone)?;
     let of_sample = sample.stored().unwrap_or_default();
     let is_same = same_in_memory(&stored, &of_sample, input);
@@ -208,7 +208,8 @@ fn compare_input(
         return Err(format!(
             "its engine takes {}{in_memory}, but a sample is {sample}",
             shown(input)
-        ));
+        )
+        .into());
     }
     let conversion = Conversion::between(sample.dtype, row.element).ok_or_else(|| {
         format!(
@@ -226,9 +227,14 @@ fn sizes(dims: &[i64]) -> Option<Vec<usize>> {
 }
 
 /// Returns a tensor's row and its shape in memory. DLA without GPU fallback reads `chw4` as its own `dla_hwc4`.
-fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<usize>), String> {
+fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<usize>), ModelMismatch> {
     let dims = tensor.dims.get(1..).unwrap_or_default().to_vec();
-    let refused = || format!("its engine has {}, which is not supported", shown(tensor));
+    let refused = || {
+        ModelMismatch::from(format!(
+            "its engine has {}, which is not supported",
+            shown(tensor)
+        ))
+    };
     let element = Element::named(&tensor.kind).ok_or_else(refused)?;
     let layout = match tensor.format.parse() {
         Ok(Layout::Chw4) if dla_alone => Some(Layout::DlaHwc4),
@@ -265,22 +271,23 @@ fn same_in_memory(stored: &[usize], sample: &[usize], input: &Tensor) -> bool {
 
 /// Checks that the answer can be computed. An argmax needs several scores or one integer per sample. Stacked outputs
 /// must have one type and shape.
-fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
+fn check_answer(outputs: &[Row], response: Response) -> Result<(), ModelMismatch> {
     let first = &outputs[0];
     match response {
         Response::ArgmaxInt32 if first.elements < 2 && !first.element.is_whole() => Err(format!(
             "its engine's output is one {:?} per sample, which has no largest value",
             first.element
-        )),
+        )
+        .into()),
         Response::Stacked
             if outputs
                 .iter()
                 .any(|output| output.element != first.element || output.dims != first.dims) =>
         {
-            Err("its engine's outputs have different types or shapes, and cannot be stacked".to_owned())
+            Err("its engine's outputs have different types or shapes, and cannot be stacked".into())
         }
         Response::Detections if outputs.iter().any(|output| output.element != Element::Fp32) => {
-            Err("detections are read from fp32, but an output of its engine has another type".to_owned())
+            Err("detections are read from fp32, but an output of its engine has another type".into())
         }
         Response::Raw
         | Response::ArgmaxInt32
@@ -295,7 +302,7 @@ fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
 }
 
 /// Checks that every output has a float for each token.
-fn check_logits(outputs: &[Row], model: &Model) -> Result<(), String> {
+fn check_logits(outputs: &[Row], model: &Model) -> Result<(), ModelMismatch> {
     let tokens = model.sequence_length().unwrap_or(0);
     let is_logit =
         |output: &Row| output.elements == tokens && matches!(output.element, Element::Fp32 | Element::Fp16);
@@ -304,7 +311,8 @@ fn check_logits(outputs: &[Row], model: &Model) -> Result<(), String> {
     }
     Err(format!(
         "its engine's outputs have no float for each of {tokens} tokens, which sequence_lengths needs"
-    ))
+    )
+    .into())
 }
 
 /// Formats a tensor as `fp16 [-1, 3, 224, 224] image`, with its layout after the shape unless it is linear.

@@ -20,7 +20,7 @@ use tract_onnx::{
 
 use self::plan_input::PlanInput;
 use super::network::OnnxNetwork;
-use crate::{DetectionDecoder, EngineError, LoadRequest, model_file};
+use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch, model_file};
 
 /// A plan for one batch size and one length of sequences.
 pub(super) struct Plan {
@@ -90,11 +90,11 @@ pub(super) fn refused(request: &LoadRequest<'_>, source: Box<dyn Error + Send + 
     }
 }
 
-fn unfit(request: &LoadRequest<'_>, reason: String) -> EngineError {
+fn unfit(request: &LoadRequest<'_>, reason: impl Into<ModelMismatch>) -> EngineError {
     EngineError::ModelUnfit {
         file: request.model_file.clone(),
         benchmark: request.benchmark.name.clone(),
-        reason,
+        reason: reason.into(),
     }
 }
 

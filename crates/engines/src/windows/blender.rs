@@ -5,6 +5,7 @@ use half::f16;
 use regatta_types::benchmark::SlidingWindows;
 
 use super::gaussian::weights;
+use crate::ModelMismatch;
 
 /// The scores of a window: for each class those of all voxels.
 #[derive(Clone, Copy)]
@@ -46,8 +47,12 @@ impl Blender {
     /// Allocates the sums for volumes whose planes have up to `plane` voxels.
     ///
     /// # Errors
-    /// A text when there is not enough memory.
-    pub(super) fn new(window: [usize; 3], windows: &SlidingWindows, plane: usize) -> Result<Self, String> {
+    /// There is not enough memory.
+    pub(super) fn new(
+        window: [usize; 3],
+        windows: &SlidingWindows,
+        plane: usize,
+    ) -> Result<Self, ModelMismatch> {
         let zeros = |count: usize| {
             let mut zeros = Vec::new();
             zeros.try_reserve_exact(count).map_err(|_| {
@@ -57,7 +62,7 @@ impl Blender {
                 )
             })?;
             zeros.resize(count, 0.0);
-            Ok::<Vec<f32>, String>(zeros)
+            Ok::<Vec<f32>, ModelMismatch>(zeros)
         };
         Ok(Self {
             window,

@@ -197,7 +197,7 @@ impl TestSettings {
     fn check_server(&self) -> Result<(), SettingError> {
         check_percentile(self.server_target_latency_percentile)?;
         let bound_ms = self.server_target_latency_ns / NS_PER_MS;
-        let hint = "give the benchmark's latency bound in whole milliseconds";
+        let hint = "give the benchmark's latency bound in milliseconds, without decimals";
         integer("target_latency", bound_ms, (0, MAX_MS), " ms", hint)?;
         let threads = self.server_num_issue_query_threads;
         let hint = "0 issues from LoadGen's thread";
@@ -245,7 +245,7 @@ impl TestSettings {
         let days = MAX_RUN.as_secs() / 86_400;
         let most = most_within_longest(pace.rate);
         if most == 0 {
-            let bound = format!("such that a {} comes within {days} days", pace.unit);
+            let bound = format!("such that a {} occurs within {days} days", pace.unit);
             let (value, hint) = (
                 format!("{:?}{}", pace.value, pace.value_unit),
                 "give what the system reaches",
@@ -265,7 +265,7 @@ impl TestSettings {
             key: "target_latency",
             value: ns / 1e6,
             value_unit: " ms",
-            hint: "lower it, or set target_latency to what the system reaches",
+            hint: "lower it, or set target_latency to a latency that the system reaches",
         };
         let by_rate = |rate: f64, unit| Pace {
             rate,
@@ -273,7 +273,7 @@ impl TestSettings {
             key: "target_qps",
             value: rate,
             value_unit: " per second",
-            hint: "lower it, or set target_qps to what the system reaches",
+            hint: "lower it, or set target_qps to a rate that the system reaches",
         };
         match self.scenario {
             Scenario::SingleStream => by_latency(self.single_stream_expected_latency_ns),

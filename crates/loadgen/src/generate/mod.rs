@@ -76,8 +76,7 @@ pub enum PlanError {
     },
     /// The schedule is too long.
     #[error(
-        "target_qps is {rate:?} per second, at which {queries} queries take over {longest_days} days; hint: set target_qps to what the \
-         system reaches"
+        "target_qps is {rate:?} per second, at which {queries} queries take over {longest_days} days; hint: set target_qps to a rate that the system reaches"
     )]
     TooLong {
         /// Queries in the schedule.
@@ -89,7 +88,7 @@ pub enum PlanError {
     },
     /// The settings generate no query.
     #[error(
-        "the settings make no query at all; hint: set min_query_count to 1 or more, or samples_per_query to no more than the \
+        "the settings make no query; hint: set min_query_count to 1 or more, or samples_per_query to no more than the \
          loaded samples"
     )]
     NoQueries,

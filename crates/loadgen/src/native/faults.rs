@@ -48,7 +48,7 @@ impl Faults {
             .swap(0, Ordering::Relaxed)
             .saturating_sub(texts.len() as u64);
         if more > 0 {
-            texts.push(format!("{more} more such faults"));
+            texts.push(format!("{more} more faults of this kind"));
         }
         texts
     }

@@ -38,14 +38,17 @@ impl Stopping {
         match settings.scenario {
             Scenario::SingleStream => Self::single_stream(fraction, issued, samples),
             Scenario::MultiStream => match estimate(fraction, issued, queries) {
-                Ok((text, latency)) => Self {
+                Ok(Estimate {
+                    paragraph: text,
+                    latency_ns: latency,
+                }) => Self {
                     met: true,
                     text,
                     estimate_ms: Some(latency),
                     ..Self::default()
                 },
-                Err(text) => Self {
-                    text,
+                Err(too_few) => Self {
+                    text: too_few.to_string(),
                     ..Self::default()
                 },
             },
@@ -59,10 +62,10 @@ impl Stopping {
 
     fn single_stream(fraction: f64, issued: u64, samples: &Latencies) -> Self {
         let (mut text, latency) = match estimate(fraction, issued, samples) {
-            Ok(estimate) => estimate,
-            Err(text) => {
+            Ok(estimate) => (estimate.paragraph, estimate.latency_ns),
+            Err(too_few) => {
                 return Self {
-                    text,
+                    text: too_few.to_string(),
                     ..Self::default()
                 };
             }
@@ -105,13 +108,29 @@ impl Stopping {
     }
 }
 
-/// Returns the paragraph and the estimate, or a paragraph with the required number of queries.
-fn estimate(fraction: f64, issued: u64, latencies: &Latencies) -> Result<(String, i64), String> {
+/// The estimate of a percentile.
+struct Estimate {
+    /// The paragraph of the summary.
+    paragraph: String,
+    /// The latency in nanoseconds.
+    latency_ns: i64,
+}
+
+/// The error for a run that is too short for an estimate. Its text is the paragraph of the summary.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error(
+    " * Only processed {issued} queries.\n * Need to process at least {fewest} queries for early stopping."
+)]
+struct TooFewQueries {
+    issued: u64,
+    fewest: u64,
+}
+
+/// Returns the estimate of the percentile `fraction`.
+fn estimate(fraction: f64, issued: u64, latencies: &Latencies) -> Result<Estimate, TooFewQueries> {
     let fewest = fewest_queries(fraction);
     let Some(slow) = slow_queries(issued, fraction) else {
-        return Err(format!(
-            " * Only processed {issued} queries.\n * Need to process at least {fewest} queries for early stopping."
-        ));
+        return Err(TooFewQueries { issued, fewest });
     };
     let latency = latencies.at(issued - slow);
     let text = format!(
@@ -120,5 +139,8 @@ fn estimate(fraction: f64, issued: u64, latencies: &Latencies) -> Result<(String
         slow - 1,
         fixed(fraction * 100.0, 1)
     );
-    Ok((text, latency))
+    Ok(Estimate {
+        paragraph: text,
+        latency_ns: latency,
+    })
 }

@@ -18,7 +18,7 @@ pub enum SummaryError {
         limit: u64,
     },
     /// The scenario or mode is not one of LoadGen's.
-    #[error("line {line} of the summary names none of LoadGen's words")]
+    #[error("line {line} of the summary is not a line that LoadGen writes")]
     Word {
         /// The number of the line.
         line: u64,
@@ -27,7 +27,7 @@ pub enum SummaryError {
         source: UnknownWord,
     },
     /// The verdict is neither `VALID` nor `INVALID`, or a requirement is neither `Yes` nor `NO`.
-    #[error("line {line} of the summary says `{found}` where {expected} is expected")]
+    #[error("line {line} of the summary has `{found}`, expected {expected}")]
     Answer {
         /// The number of the line.
         line: u64,

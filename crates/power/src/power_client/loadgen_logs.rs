@@ -16,7 +16,7 @@ const DETAIL: &str = "mlperf_log_detail.txt";
 /// What a session has of a run.
 const FILES: [&str; 2] = [DETAIL, "mlperf_log_summary.txt"];
 /// How deep directories are searched.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Finds the directory below `logs` whose log begins after `begun` and ends before `ended`, in seconds since 1970.
 pub(super) fn find(logs: &Path, begun: f64, ended: f64) -> Result<PathBuf, ClientError> {
@@ -29,7 +29,7 @@ pub(super) fn find(logs: &Path, begun: f64, ended: f64) -> Result<PathBuf, Clien
         for entry in entries {
             let path = entry.path();
             let kind = entry.file_type().map_err(FileError::at("read", &path))?;
-            if kind.is_dir() && depth < DEEPEST {
+            if kind.is_dir() && depth < MAX_DEPTH {
                 open.push((path, depth + 1));
             } else if entry.file_name() == DETAIL
                 && let (Some(begin), Some(end)) = times(&path)?

@@ -44,18 +44,27 @@ pub(super) struct ManualRanges {
     pub(super) amps: f64,
 }
 
+/// The error for a line that is not a command: the reply to it, which the client shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InvalidCommand(pub(super) &'static str);
+
 impl Command {
-    /// Reads a line. The error is the reply.
-    pub(super) fn read(line: &str) -> Result<Self, &'static str> {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Returns [`InvalidCommand`] with the reply to the line.
+    pub(super) fn read(line: &str) -> Result<Self, InvalidCommand> {
         let fields: Vec<&str> = line.split(',').collect();
         match fields.as_slice() {
             ["time"] => Ok(Self::Time),
             ["set_ntp"] => Ok(Self::SetNtp),
             ["stop"] => Ok(Self::StopServer),
-            ["new", label, _] if !is_label(label) => Err("Error: invalid label"),
+            ["new", label, _] if !is_label(label) => Err(InvalidCommand("Error: invalid label")),
             ["new", label, client] => Ok(Self::New {
                 label: (*label).to_owned(),
-                client: client.parse().map_err(|_| "Error: invalid UUID")?,
+                client: client
+                    .parse()
+                    .map_err(|_| InvalidCommand("Error: invalid UUID"))?,
             }),
             ["session", session, step @ ..] => Ok(Self::Step {
                 session: (*session).to_owned(),
@@ -65,22 +74,22 @@ impl Command {
                 let known = FETCHED_FILES.into_iter().find(|known| known == file);
                 Ok(Self::Download {
                     session: (*session).to_owned(),
-                    file: known.ok_or("Error: no such file of a session")?,
+                    file: known.ok_or(InvalidCommand("Error: no such file of a session"))?,
                 })
             }
             ["cleanup", session] => Ok(Self::CleanUp {
                 session: (*session).to_owned(),
             }),
-            _ => Err("Error: unknown command"),
+            _ => Err(InvalidCommand("Error: unknown command")),
         }
     }
 }
 
-fn read_step(fields: &[&str]) -> Result<Step, &'static str> {
+fn read_step(fields: &[&str]) -> Result<Step, InvalidCommand> {
     let part = |word: &str| match word {
         "ranging" => Ok(Part::Ranging),
         "testing" => Ok(Part::Testing),
-        _ => Err("Error: a run is ranging or testing"),
+        _ => Err(InvalidCommand("Error: a run is ranging or testing")),
     };
     match fields {
         ["start", word] => Ok(Step::Start(part(word)?, None)),
@@ -88,14 +97,14 @@ fn read_step(fields: &[&str]) -> Result<Step, &'static str> {
             let range = |text: &str| {
                 let number = text.parse::<f64>().ok();
                 let number = number.filter(|number| number.is_finite() && *number > 0.0);
-                number.ok_or("Error: a range is a number above 0")
+                number.ok_or(InvalidCommand("Error: a range is a number above 0"))
             };
             let (volts, amps) = (range(volts)?, range(amps)?);
             Ok(Step::Start(Part::Testing, Some(ManualRanges { volts, amps })))
         }
         ["stop", word] => Ok(Step::Stop(part(word)?)),
         ["done"] => Ok(Step::Done),
-        _ => Err("Error: unknown session command"),
+        _ => Err(InvalidCommand("Error: unknown session command")),
     }
 }
 
@@ -149,7 +158,7 @@ mod tests {
             "download,a,power/client.json",
             "cleanup",
         ] {
-            assert!(Command::read(line).unwrap_err().starts_with("Error"), "{line}");
+            assert!(Command::read(line).unwrap_err().0.starts_with("Error"), "{line}");
         }
     }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     PowerServer,
-    command::{Command, Step},
+    command::{Command, InvalidCommand, Step},
     error::{ServerError, watch},
     session::Session,
 };
@@ -138,7 +138,7 @@ impl<'a> Conversation<'a> {
     fn answer(&mut self, line: &str) -> Result<Option<String>, ServerError> {
         let command = match Command::read(line) {
             Ok(command) => command,
-            Err(reply) => return Ok(Some(reply.to_owned())),
+            Err(InvalidCommand(reply)) => return Ok(Some(reply.to_owned())),
         };
         let reply = match command {
             Command::Time => now().to_string(),

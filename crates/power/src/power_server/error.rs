@@ -62,7 +62,7 @@ pub enum ServerError {
         port: u16,
     },
     /// PTDaemon has ended.
-    #[error("PTDaemon {number} has ended ({end}); its last words: {words}")]
+    #[error("PTDaemon {number} has ended ({end}); its last output: {words}")]
     PtdEnded {
         /// The analyzer.
         number: usize,

@@ -94,7 +94,7 @@ fn collect(text: &str, rules: Option<&PowerRules>, findings: &mut Vec<ConfFindin
         findings.push(error(
             ini.line("ptd", "analyzerCount"),
             format!(
-                "{} analyzers: the official checker refuses every such session (it counts the commands of all together)",
+                "{} analyzers: the official checker refuses every session with several analyzers (it counts the commands of all together)",
                 conf.analyzers.len()
             ),
             "measure with one meter, or with a multichannel meter",

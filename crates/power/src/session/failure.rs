@@ -128,7 +128,7 @@ const SERVER: Reasons = &[
         "switch the meter on, and check its cable, device type, interface and device port",
     ),
     (
-        "; its last words:",
+        "; its last output:",
         "PTDaemon has ended",
         "check the meter's cable and power, and repeat the session",
     ),
@@ -138,7 +138,7 @@ const SERVER: Reasons = &[
         "the meter has no range for what ranging saw; check its shunt and wiring",
     ),
     (
-        "says this is not PTDaemon",
+        "answers that it is not PTDaemon",
         "another program answers on PTDaemon's port",
         "give the meter another --ptd-port",
     ),

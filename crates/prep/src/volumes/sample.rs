@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_datasets::volumes::{MAX_VOXELS, NiftiFile, NiftiHeader, VolumeError};
+use regatta_datasets::volumes::{MAX_VOXELS, NiftiFile, NiftiHeader, VolumeError, VolumeFault};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, SlidingWindows, Volumes},
     layout::Layout,
@@ -201,10 +201,12 @@ impl<'a> VolumeSampleMaker<'a> {
         }
         Err(VolumeError::Form {
             path: path.to_owned(),
-            reason: format!(
-                "its {:?} voxels at distances of {:?} millimetres become {size:?}, which is nothing or more than {MAX_VOXELS} voxels with padding",
-                header.size, header.spacing
-            ),
+            reason: VolumeFault::Zoomed {
+                size: header.size,
+                spacing: header.spacing,
+                zoomed: size,
+                max: MAX_VOXELS,
+            },
         })
     }
 
@@ -219,7 +221,7 @@ impl<'a> VolumeSampleMaker<'a> {
                 _ => {
                     return Err(VolumeError::Form {
                         path: path.to_owned(),
-                        reason: "its axes are rotated, which the reference does not read either".to_owned(),
+                        reason: VolumeFault::Rotated,
                     });
                 }
             }
@@ -229,21 +231,22 @@ impl<'a> VolumeSampleMaker<'a> {
 }
 
 /// Returns a value as a 32-bit float.
-fn finite(value: f64) -> Result<f32, String> {
+fn finite(value: f64) -> Result<f32, VolumeFault> {
     let value = value as f32;
     if value.is_finite() {
         return Ok(value);
     }
-    Err("a value is not a finite number".to_owned())
+    Err(VolumeFault::NotFinite)
 }
 
 /// Returns a class as an integer.
-fn class(value: f64, classes: usize) -> Result<u8, String> {
+fn class(value: f64, classes: usize) -> Result<u8, VolumeFault> {
     let class = value as u8;
     if f64::from(class) == value && usize::from(class) < classes {
         return Ok(class);
     }
-    Err(format!(
-        "a voxel has the class {value}, but there are {classes}, from 0"
-    ))
+    Err(VolumeFault::Class {
+        class: value,
+        classes,
+    })
 }

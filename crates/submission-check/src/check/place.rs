@@ -11,6 +11,47 @@ pub(super) struct ScenarioPlace {
     pub(super) scenario: String,
 }
 
+/// The names of the directories that lead to a system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SystemPlace<'a> {
+    pub(super) division: &'a str,
+    pub(super) submitter: &'a str,
+    pub(super) system: &'a str,
+}
+
+impl SystemPlace<'_> {
+    /// Returns the path of the system's description.
+    pub(super) fn description(self) -> String {
+        let Self {
+            division,
+            submitter,
+            system,
+        } = self;
+        format!("{division}/{submitter}/systems/{system}.json")
+    }
+
+    /// Returns the directory of the system's results.
+    pub(super) fn results(self) -> String {
+        let Self {
+            division,
+            submitter,
+            system,
+        } = self;
+        format!("{division}/{submitter}/results/{system}")
+    }
+
+    /// Returns the place of a scenario of the system.
+    pub(super) fn scenario(self, model: &str, scenario: &str) -> ScenarioPlace {
+        ScenarioPlace {
+            division: self.division.to_owned(),
+            submitter: self.submitter.to_owned(),
+            system: self.system.to_owned(),
+            model: model.to_owned(),
+            scenario: scenario.to_owned(),
+        }
+    }
+}
+
 impl ScenarioPlace {
     /// Returns the submitter's directory.
     pub(super) fn home(&self) -> String {

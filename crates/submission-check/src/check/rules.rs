@@ -129,5 +129,5 @@ pub(crate) const SETTINGS: Rule = rule(
 );
 pub(crate) const PRESCRIBED: Rule = rule(
     "prescribed-settings",
-    "mlperf.conf of the round; inference_rules.adoc, what the closed division may not change",
+    "mlperf.conf of the round; inference_rules.adoc, which lists the settings that the closed division must not change",
 );

@@ -16,8 +16,7 @@ use std::{
 use crate::files::{Directory, Links};
 use index::Index;
 pub use node::{Kind, Node};
-pub use scan::ScanError;
-pub use scan::leads_upwards;
+pub use scan::{ScanError, ScanFault, leads_upwards};
 
 /// A directory tree, indexed by paths relative to its root, with `/` between names.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub struct Tree {
     /// The nodes; each directory is followed by everything below it.
     nodes: Vec<Node>,
     index: Index,
-    faults: Vec<(String, String)>,
+    faults: Vec<ScanFault>,
 }
 
 impl Tree {
@@ -88,7 +87,7 @@ impl Tree {
             faults: self
                 .faults
                 .into_iter()
-                .filter(|(path, _)| !is_removed(path))
+                .filter(|fault| !is_removed(&fault.path))
                 .collect(),
             ..self
         }
@@ -102,7 +101,7 @@ impl Tree {
 
     /// Returns the paths that could not be scanned, with the reasons.
     #[must_use]
-    pub fn faults(&self) -> &[(String, String)] {
+    pub fn faults(&self) -> &[ScanFault] {
         &self.faults
     }
 

@@ -17,7 +17,7 @@ use crate::{
 /// The greatest number of entries that are scanned, which bounds memory. Submissions have fewer.
 const MAX_ENTRIES: usize = 4_000_000;
 /// The greatest depth that is scanned. A submission needs nine levels.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The number of directories that a thread lists at a time.
 const CHUNK: usize = 64;
 
@@ -30,6 +30,15 @@ pub struct ScanError {
     source: io::Error,
 }
 
+/// A path that could not be scanned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanFault {
+    /// The path relative to the root.
+    pub path: String,
+    /// The reason.
+    pub reason: String,
+}
+
 /// The result of a scan.
 pub(super) struct ScannedTree {
     /// The open root directory.
@@ -37,7 +46,7 @@ pub(super) struct ScannedTree {
     /// The nodes; each directory is followed by everything below it.
     pub(super) nodes: Vec<Node>,
     /// Paths that could not be scanned, with the reasons.
-    pub(super) faults: Vec<(String, String)>,
+    pub(super) faults: Vec<ScanFault>,
 }
 
 /// Scans the tree below `root`.
@@ -129,7 +138,7 @@ impl Walk<'_> {
             is_linked: false,
             links: Links::Follow,
         }];
-        for _ in 0..=DEEPEST {
+        for _ in 0..=MAX_DEPTH {
             let mut next = Vec::new();
             let first = listings.len() + level.len();
             for (pending, mut listing) in level.iter().zip(self.level(&level)) {
@@ -242,7 +251,7 @@ fn number(parent: &Pending, entry: &mut Entry, first: usize, next: &mut Vec<Pend
 struct Flat {
     listings: Vec<Listing>,
     nodes: Vec<Node>,
-    faults: Vec<(String, String)>,
+    faults: Vec<ScanFault>,
     is_full: bool,
 }
 
@@ -279,7 +288,10 @@ impl Flat {
         let raw = (!is_text).then(|| above.on_disk().join(&entry.name));
         let found = match entry.found {
             Ok(found) => found,
-            Err(error) => return self.faults.push((path, error.to_string())),
+            Err(error) => {
+                let reason = error.to_string();
+                return self.faults.push(ScanFault { path, reason });
+            }
         };
         let number = self.nodes.len();
         self.nodes.push(Node {
@@ -305,7 +317,8 @@ impl Flat {
     fn close(&mut self, number: usize, reason: &str) {
         self.nodes[number].closed = true;
         let path = self.nodes[number].path.clone();
-        self.faults.push((path, reason.to_owned()));
+        let reason = reason.to_owned();
+        self.faults.push(ScanFault { path, reason });
     }
 }
 

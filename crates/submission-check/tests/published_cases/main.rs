@@ -220,7 +220,7 @@ fn a_record_marked_as_an_error_is_reported_with_its_text() {
         .collect();
     let reported = messages
         .iter()
-        .any(|message| message.contains("LoadGen never does with such a record: sut_name: board"));
+        .any(|message| message.contains("LoadGen never does with this record: sut_name: board"));
     assert!(reported, "{messages:#?}");
 }
 

@@ -1,5 +1,6 @@
 //! The errors of verifying an audit. A failed audit is not an error.
 
+use regatta_types::ErrorKind;
 use std::path::PathBuf;
 
 use regatta_mllog::read::{AccuracyLogError, DetailError, LogFileError};
@@ -92,4 +93,15 @@ pub enum AuditError {
         /// The file's path.
         path: PathBuf,
     },
+}
+
+impl AuditError {
+    /// Returns who has to act.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotInRound { .. } | Self::SameFile { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Internal,
+        }
+    }
 }

@@ -10,7 +10,7 @@ use regatta_types::{
 
 use super::{
     AuditError,
-    score::{self, Score, Which},
+    score::{self, Refusal, Score, Which},
 };
 
 /// SingleStream latencies up to this value may differ more, in nanoseconds.
@@ -65,11 +65,11 @@ pub fn compare_performance(
     };
     let reference = match score::read(rule, reference, Which::Reference, &mut printed)? {
         Ok(score) => score,
-        Err(refusal) => return Ok(refused(&printed, refusal)),
+        Err(Refusal(refusal)) => return Ok(refused(&printed, refusal)),
     };
     let test = match score::read(rule, test, Which::Test, &mut printed)? {
         Ok(score) => score,
-        Err(refusal) => return Ok(refused(&printed, refusal)),
+        Err(Refusal(refusal)) => return Ok(refused(&printed, refusal)),
     };
     if let Some((refusal, mismatch)) = not_comparable(rule.scores, &reference, &test) {
         return Ok(PerformanceVerdict {

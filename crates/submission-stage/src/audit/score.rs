@@ -33,8 +33,12 @@ pub(super) enum Which {
     Test,
 }
 
-/// A score, or the script's message if it refuses the run.
-pub(super) type Scored = Result<Score, String>;
+/// The message with which the script refuses a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal(pub(super) String);
+
+/// A score, or the script's refusal.
+pub(super) type Scored = Result<Score, Refusal>;
 
 /// Reads the score of the run whose logs are in `run`. Appends the lines that the script prints to `printed`.
 pub(super) fn read(
@@ -89,7 +93,7 @@ fn from_summary(rule: &Audit, path: &Path, which: Which, printed: &mut String) -
                     Which::Reference => "Reference",
                     Which::Test => "Test",
                 };
-                return Ok(Err(format!("TEST FAIL: {run} results are invalid")));
+                return Ok(Err(Refusal(format!("TEST FAIL: {run} results are invalid"))));
             }
         } else if let Some(count) = errors(line) {
             let run = match which {
@@ -159,7 +163,8 @@ fn from_detail(path: &Path) -> Result<Scored, AuditError> {
         .ok_or_else(|| missing(key))?;
     let validity = log.value("result_validity").and_then(|value| value.as_str());
     if validity != Some("VALID") {
-        return Ok(Err(format!("TEST FAIL: Invalid results in {}", path.display())));
+        let text = format!("TEST FAIL: Invalid results in {}", path.display());
+        return Ok(Err(Refusal(text)));
     }
     let errors = match log.value("num_errors") {
         Some(count) => count.as_u64().unwrap_or(u64::MAX),
@@ -167,10 +172,8 @@ fn from_detail(path: &Path) -> Result<Scored, AuditError> {
     };
     if errors > 0 {
         // The script ends with a traceback here.
-        return Ok(Err(format!(
-            "TEST FAIL: {errors} errors reported in {}",
-            path.display()
-        )));
+        let text = format!("TEST FAIL: {errors} errors reported in {}", path.display());
+        return Ok(Err(Refusal(text)));
     }
     let target_latency = match scenario {
         Some("Server") => log

@@ -9,6 +9,7 @@
 mod copy;
 mod log;
 
+use regatta_types::ErrorKind;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -34,13 +35,36 @@ pub struct Request<'a> {
     pub round: &'a Round,
 }
 
+/// An inferred result. Directories are relative to the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InferredResult {
+    /// The directory of the measured result.
+    pub from: String,
+    /// The directory of the inferred result.
+    pub to: String,
+}
+
+/// A place where nothing was inferred.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedPlace {
+    /// The directory, relative to the root.
+    pub place: String,
+    pub reason: String,
+}
+
 /// The result of an inference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The inferred results: source and destination directory, relative to the root.
-    pub inferred: Vec<(String, String)>,
-    /// The places where nothing was inferred, with the reasons.
-    pub left: Vec<(String, String)>,
+    /// The inferred results.
+    pub inferred: Vec<InferredResult>,
+    /// The places where nothing was inferred.
+    pub skipped: Vec<SkippedPlace>,
+}
+
+impl Report {
+    fn skip(&mut self, place: String, reason: String) {
+        self.skipped.push(SkippedPlace { place, reason });
+    }
 }
 
 /// The error if no tree was written.
@@ -69,6 +93,19 @@ pub enum InferError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+impl InferError {
+    /// Returns who has to act.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoSubmission { .. } | Self::Inside { .. } | Self::Draft(DraftError::Exists { .. }) => {
+                ErrorKind::Usage
+            }
+            _ => ErrorKind::Internal,
+        }
+    }
 }
 
 /// Copies the tree and adds the results that may be inferred.
@@ -146,7 +183,7 @@ impl Submitter<'_> {
                     self.scenarios(&below, rules, rules.required(&kind).unwrap_or_default(), report)?;
                 } else {
                     let why = "only results of edge systems may be inferred".to_owned();
-                    report.left.push((format!("{results}/{below}"), why));
+                    report.skip(format!("{results}/{below}"), why);
                 }
             }
             // This follows the scenarios, so that inferred ones are copied too.
@@ -189,20 +226,21 @@ impl Submitter<'_> {
                     break;
                 }
                 let measured = Measured::read(&self.draft.root().join(&model).join(from));
-                if let Err(reason) = measured.and_then(|measured| measured.check_inferable(*inference)) {
-                    why = reason;
+                if let Err(error) = measured.and_then(|measured| measured.check_inferable(*inference)) {
+                    why = error.to_string();
                     continue;
                 }
                 let to = required_scenario.as_str().to_ascii_lowercase();
                 self.copy_parts(below, from, &to)?;
-                report
-                    .inferred
-                    .push((format!("{model}/{from}"), format!("{model}/{to}")));
+                report.inferred.push(InferredResult {
+                    from: format!("{model}/{from}"),
+                    to: format!("{model}/{to}"),
+                });
                 made = true;
                 break;
             }
             if !made {
-                report.left.push((model.clone(), why));
+                report.skip(model.clone(), why);
             }
         }
         Ok(())
@@ -240,7 +278,7 @@ impl Submitter<'_> {
         }
         if !submission.benchmarks.contains_key(&lower) {
             let why = format!("{} has no {lower}", self.round.name);
-            report.left.push((format!("{results}/{model}"), why));
+            report.skip(format!("{results}/{model}"), why);
             return Ok(());
         }
         for part in self.parts() {
@@ -260,9 +298,10 @@ impl Submitter<'_> {
         if self.is_there(&from) && !self.is_there(&to) {
             self.copy(&from, &to)?;
         }
-        report
-            .inferred
-            .push((format!("{results}/{model}"), format!("{results}/{lower}")));
+        report.inferred.push(InferredResult {
+            from: format!("{results}/{model}"),
+            to: format!("{results}/{lower}"),
+        });
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The errors of packing and unpacking a submission.
 
+use regatta_types::ErrorKind;
 use std::{fmt::Write as _, io, path::PathBuf};
 
 use regatta_text::Escaped;
@@ -119,6 +120,19 @@ pub enum PackError {
         /// The directory.
         path: PathBuf,
     },
+}
+
+impl PackError {
+    /// Returns who has to act.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoName { .. } | Self::NoSubmission { .. } | Self::Inside { .. } | Self::Exists { .. } => {
+                ErrorKind::Usage
+            }
+            _ => ErrorKind::Internal,
+        }
+    }
 }
 
 /// Lists the findings, one per line, up to a screenful.

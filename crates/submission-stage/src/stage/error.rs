@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_types::documents::DocumentError;
+use regatta_types::{ErrorKind, documents::DocumentError};
 
 use super::{StagingFinding, staging_finding};
 use crate::{DraftError, audit::AuditError};
@@ -37,7 +37,7 @@ pub enum StageError {
         source: AuditError,
     },
     /// A file differs from the one that the device proves.
-    #[error("{path} has the SHA-256 {found}, not {proven} as its evidence says: the run was changed after delivery", path = path.display())]
+    #[error("{path} has the SHA-256 {found}, not {proven} as in its evidence: the run was changed after delivery", path = path.display())]
     NotProven {
         /// The file's path.
         path: PathBuf,
@@ -61,6 +61,17 @@ pub enum StageError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+impl StageError {
+    /// Returns who has to act.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Draft(DraftError::Exists { .. }) | Self::InformativePower { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Internal,
+        }
+    }
 }
 
 /// The error if answers cannot be read.

@@ -220,10 +220,12 @@ fn doctor(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) -> 
     else {
         return Map::new();
     };
-    system::of_doctor(&staging.request.answers.path(stated)).unwrap_or_else(|what| {
+    system::of_doctor(&staging.request.answers.path(stated)).unwrap_or_else(|error| {
         let fix = "name what `regatta-agent doctor --json` printed on the device";
         let place = format!("answers: system {}: doctor", system_answers.name);
-        staging.findings.push(StagingFinding::new(place, what, fix));
+        staging
+            .findings
+            .push(StagingFinding::new(place, error.to_string(), fix));
         Map::new()
     })
 }
@@ -236,13 +238,15 @@ fn template(
 ) -> Option<Template> {
     let last = runs.iter().max_by_key(|run| run.id())?;
     let named = system_answers.and_then(|system_answers| system_answers.template.as_deref());
-    template::choose(named, &last.evidence.before).unwrap_or_else(|what| {
+    template::choose(named, &last.evidence.before).unwrap_or_else(|error| {
         let place = format!(
             "answers: system {}: template",
             system_answers.map_or("", |system_answers| system_answers.name.as_str())
         );
         let fix = "name one of them, or leave it out";
-        staging.findings.push(StagingFinding::new(place, what, fix));
+        staging
+            .findings
+            .push(StagingFinding::new(place, error.to_string(), fix));
         None
     })
 }
@@ -286,7 +290,7 @@ fn documents(staging: &mut Staging<'_>) {
         (None, Kind::Submission) if division != Division::Open => staging.findings.push(StagingFinding::new(
             "answers: documents",
             "there is no calibration document",
-            "set `calibration` to a file that says how calibration and quantization were done, or that there is none",
+            "set `calibration` to a file that describes calibration and quantization, or states that there is none",
         )),
         (None, Kind::Submission) => {}
     }
@@ -300,7 +304,7 @@ fn documents(staging: &mut Staging<'_>) {
         match &answers.documents.checker_log {
             Some(path) => staging.copy(place, answers.path(path), "answers: documents.checker_log"),
             None => staging.notes.push(format!(
-                "the layout of {} has a place for the official checker's log: {place}; put what it prints about the \
+                "the layout of {} has a place for the official checker's log: {place}; put its output about the \
                  truncated tree there, or name it as `checker_log` under [documents] of the answers",
                 round.name
             )),

@@ -5,7 +5,8 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    path::Path,
+    io,
+    path::{Path, PathBuf},
 };
 
 use regatta_catalogue::round::Round;
@@ -122,15 +123,30 @@ fn fill(
     })
 }
 
-/// Reads `system_description` from the output of `regatta-agent doctor --json`. The error is a sentence.
-pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
-    let bytes = regular_file::read(path, MAX_TEXT)
-        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+/// Why the output of `regatta-agent doctor --json` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DoctorOutputError {
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{} cannot be parsed: {source}", path.display())]
+    NotJson {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("{} has no system_description", path.display())]
+    NoDescription { path: PathBuf },
+}
+
+/// Reads `system_description` from the output of `regatta-agent doctor --json`.
+pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, DoctorOutputError> {
+    let path = || path.to_owned();
+    let bytes = regular_file::read(&path(), MAX_TEXT)
+        .map_err(|source| DoctorOutputError::Unreadable { path: path(), source })?;
     let document = serde_json::from_slice::<Value>(&bytes);
-    let mut document = document.map_err(|error| format!("{} cannot be parsed: {error}", path.display()))?;
+    let mut document = document.map_err(|source| DoctorOutputError::NotJson { path: path(), source })?;
     match document.get_mut("system_description").map(Value::take) {
         Some(Value::Object(fields)) => Ok(fields),
-        _ => Err(format!("{} has no system_description", path.display())),
+        _ => Err(DoctorOutputError::NoDescription { path: path() }),
     }
 }
 

@@ -41,12 +41,24 @@ impl MatchRule {
     }
 }
 
-/// Returns the template that the operator names, else the most specific one for the device. The error is a sentence.
-pub(super) fn choose(named: Option<&str>, facts: &DeviceFacts) -> Result<Option<Template>, String> {
+/// Why no template can be chosen.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TemplateError {
+    #[error("the built-in template {name} cannot be parsed: {source}")]
+    BuiltIn {
+        name: &'static str,
+        source: serde_json::Error,
+    },
+    #[error("there is no template `{name}`; there are {known}")]
+    Unknown { name: String, known: String },
+}
+
+/// Returns the template that the operator names, else the most specific one for the device.
+pub(super) fn choose(named: Option<&str>, facts: &DeviceFacts) -> Result<Option<Template>, TemplateError> {
     let mut templates = Vec::new();
     for (name, text) in known::description_texts() {
         let read = serde_json::from_str::<Template>(text);
-        let read = read.map_err(|error| format!("the built-in template {name} cannot be parsed: {error}"))?;
+        let read = read.map_err(|source| TemplateError::BuiltIn { name, source })?;
         templates.push(Template { name, ..read });
     }
     let Some(named) = named else {
@@ -54,7 +66,10 @@ pub(super) fn choose(named: Option<&str>, facts: &DeviceFacts) -> Result<Option<
         return Ok(matching.max_by_key(|template| template.rule.model.is_some()));
     };
     let names: Vec<&str> = templates.iter().map(|template| template.name).collect();
-    let unknown = format!("there is no template `{named}`; there are {}", names.join(", "));
+    let unknown = || TemplateError::Unknown {
+        name: named.to_owned(),
+        known: names.join(", "),
+    };
     let found = templates.into_iter().find(|template| template.name == named);
-    found.map(Some).ok_or(unknown)
+    found.map(Some).ok_or_else(unknown)
 }

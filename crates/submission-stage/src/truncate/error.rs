@@ -1,5 +1,6 @@
 //! The errors of a truncation as a whole. A [`super::Problem`] concerns a single log.
 
+use regatta_types::ErrorKind;
 use std::path::PathBuf;
 
 use crate::DraftError;
@@ -81,4 +82,18 @@ pub enum TruncateError {
     /// A worker thread panicked, which no input should cause.
     #[error("a worker thread of the truncation has failed")]
     Worker,
+}
+
+impl TruncateError {
+    /// Returns who has to act.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoSubmission { .. }
+            | Self::NoName { .. }
+            | Self::OutputExists { .. }
+            | Self::Inside { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Internal,
+        }
+    }
 }

@@ -20,7 +20,7 @@ use regatta_submission_check::{
 /// The file that marks a directory as created here, so that it may be removed.
 const MARKER: &str = ".regatta-truncation-in-progress";
 /// The greatest depth that is copied. The deepest part of a submission is `open/<submitter>/code/...`.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// Truncates into `output`.
 pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Report, TruncateError> {
@@ -98,7 +98,7 @@ fn copy_tree(
     place: Place,
     is_copied: &impl Fn(&Path) -> bool,
 ) -> Result<(), TruncateError> {
-    if place.depth > DEEPEST {
+    if place.depth > MAX_DEPTH {
         return Err(TruncateError::TooDeep {
             path: from.to_owned(),
         });

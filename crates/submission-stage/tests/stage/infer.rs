@@ -6,7 +6,7 @@ use regatta_catalogue::round::{Layout, Round};
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::{
     DraftError,
-    infer::{InferError, Report, Request, infer},
+    infer::{InferError, Report, Request, SkippedPlace, infer},
 };
 use regatta_test_support::{
     round,
@@ -72,7 +72,8 @@ fn targets(report: &Report) -> Vec<(&str, &str)> {
         path.strip_prefix("closed/ACME/results/board/").unwrap()
     }
     let list = report.inferred.iter();
-    list.map(|(from, to)| (short(from), short(to))).collect()
+    list.map(|result| (short(&result.from), short(&result.to)))
+        .collect()
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn both_layouts_get_copies_of_all_their_parts() {
                 ("resnet50/SingleStream", "resnet50/offline"),
             ]
         );
-        assert_eq!(report.left, []);
+        assert_eq!(report.skipped, []);
         let (before, after) = (files(&dir.path().join("tree")), files(&dir.path().join("new")));
         for (path, bytes) in &before {
             assert_eq!(after.get(path), Some(bytes), "{path}");
@@ -174,11 +175,11 @@ fn a_variant_that_the_round_has_dropped_is_neither_inferred_nor_fatal() {
     let dir = tree(&round, "datacenter", &models[..1]);
     let report = run(&dir, &round).unwrap();
     assert_eq!(report.inferred, []);
-    let dropped = (
-        "closed/ACME/results/board/llama2-70b-99.9".to_owned(),
-        "v6.1 has no llama2-70b-99".to_owned(),
-    );
-    assert!(report.left.contains(&dropped), "{report:?}");
+    let dropped = SkippedPlace {
+        place: "closed/ACME/results/board/llama2-70b-99.9".to_owned(),
+        reason: "v6.1 has no llama2-70b-99".to_owned(),
+    };
+    assert!(report.skipped.contains(&dropped), "{report:?}");
     assert_eq!(files(&dir.path().join("tree")), files(&dir.path().join("new")));
     // The tree that the official preprocessing makes of it has the dropped variant: the official checker ends there.
     let dir = tree(&round, "datacenter", &models);
@@ -212,9 +213,9 @@ fn results_that_may_not_be_inferred_are_named() {
         let report = run(&dir, &round).unwrap();
         assert_eq!(report.inferred, [], "{report:?}");
         report
-            .left
+            .skipped
             .into_iter()
-            .map(|(_, why)| why)
+            .map(|skipped| skipped.reason)
             .collect::<Vec<_>>()
             .join("\n")
     };

@@ -354,7 +354,7 @@ fn only_the_devices_own_signature_proves_a_run() {
         ("the public key is that of device", |run| {
             fs::write(run.join("device.pub"), "ab".repeat(32)).unwrap();
         }),
-        ("is not known: there is no", |run| {
+        ("unknown public key of the run's device", |run| {
             fs::remove_file(run.join("device.pub")).unwrap();
         }),
         ("has no public key", |run| {

@@ -44,7 +44,7 @@ pub struct StateProof {
     /// Readable values after the state was restored, by control.
     pub after: BTreeMap<String, String>,
     /// What could not be restored, as text.
-    pub not_put_back: Option<String>,
+    pub not_restored: Option<String>,
     /// Events while the run process ran: throttling, over-current, clocks below their lock, controls that changed.
     pub findings: Vec<StateFinding>,
     /// Summary of the samples in `telemetry.csv`.

@@ -44,7 +44,7 @@ impl fmt::Display for RunMarker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmissionObstacle<'a> {
     /// The run measures nothing.
-    #[error("its task is {}, which is not a measurement", .0.in_words())]
+    #[error("its task is {}, which is not a measurement", .0.describe())]
     Task(RunTask),
     /// Regatta's own LoadGen.
     #[error("run by Regatta's own LoadGen: a submission requires the MLCommons LoadGen")]

@@ -124,7 +124,7 @@ impl RunTask {
 
     /// Returns the name in tables and sentences.
     #[must_use]
-    pub const fn in_words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::Measurement => "measurement",
             Self::EngineBuild => "engine build",

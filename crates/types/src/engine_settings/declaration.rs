@@ -251,7 +251,7 @@ declare! {
     /// Most DLA cores that take part.
     max_dlas: usize {
         value_type: CORES,
-        default: "all of a modelled board; `tensorrt`: 2 where `dla_batch_size` or `dla_engine` is given, else 0",
+        default: "all of a modelled board; `tensorrt`: 2 if `dla_batch_size` or `dla_engine` is set, otherwise 0",
         engines: UNITS,
         scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,

@@ -1,23 +1,22 @@
-//! The two disks. Each is a small tmpfs that can be shrunk to its content, with a FUSE mount that limits the write rate of the runs. They
-//! end with this process's mount namespace.
+//! The two disks. Each can be made full, and has a FUSE mount that limits the write rate of the runs. They end with this process's mount
+//! namespace.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use anyhow::Context as _;
+use regatta_tests::lab_disk::LabDisk;
 
 use crate::shell;
 
-/// The size of each disk, enough for the runs of one lab.
-const SIZE: &str = "size=256m";
+/// The size of each disk in MiB, enough for the runs of one lab.
+const SIZE_MIB: u64 = 256;
 
 /// The disk of one side.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    /// The mount point.
-    root: PathBuf,
+    disk: LabDisk,
     /// The directory of runs on the disk.
     runs: PathBuf,
 }
@@ -28,41 +27,23 @@ impl Disk {
     /// # Errors
     /// Returns an error when it cannot be mounted.
     pub(crate) fn mount(root: &Path, runs: &str) -> anyhow::Result<Self> {
-        fs::create_dir_all(root)?;
-        shell::succeed(
-            shell::command("mount")?
-                .args(["-t", "tmpfs", "-o", SIZE, "none"])
-                .arg(root),
-        )?;
+        let disk = LabDisk::mount(root, SIZE_MIB)?;
         let runs = root.join(runs);
         fs::create_dir_all(&runs)?;
-        Ok(Self {
-            root: root.to_owned(),
-            runs,
-        })
+        Ok(Self { disk, runs })
     }
 
     /// Returns the mount point.
     pub(crate) fn root(&self) -> &Path {
-        &self.root
+        self.disk.root()
     }
 
-    /// Fills the disk by shrinking it to its content.
+    /// Fills the disk.
     ///
     /// # Errors
     /// Returns an error when the kernel refuses.
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
-        let mut refused = Ok(());
-        // The kernel refuses if the content grows between the check and the remount.
-        for _ in 0..20 {
-            let stat = rustix::fs::statvfs(&self.root)?;
-            let used = (stat.f_blocks - stat.f_bfree).max(1) * stat.f_frsize;
-            refused = self.resize(&format!("size={used}"));
-            if refused.is_ok() {
-                break;
-            }
-        }
-        refused.context("the disk cannot be made full")
+        self.disk.fill()
     }
 
     /// Restores the disk's size.
@@ -70,12 +51,7 @@ impl Disk {
     /// # Errors
     /// Returns an error when the kernel refuses.
     pub(crate) fn free_space(&self) -> anyhow::Result<()> {
-        self.resize(SIZE)
-    }
-
-    fn resize(&self, size: &str) -> anyhow::Result<()> {
-        let options = format!("remount,{size}");
-        shell::succeed(shell::command("mount")?.args(["-o", &options]).arg(&self.root)).map(drop)
+        self.disk.free_space()
     }
 
     /// Limits the write rate of files that are opened from now on to `kilobytes` per second.

@@ -161,8 +161,8 @@ impl PowerLab {
                 self.machine(side).wire.state.store(OPEN, Ordering::Relaxed)
             }
             Kind::CutNetwork | Kind::NoNtp => let_packets_through(),
-            Kind::FullDisk(side) => self.machine(side).disk.free()?,
-            Kind::FullWorkspace => self.disk.free()?,
+            Kind::FullDisk(side) => self.machine(side).disk.free_space()?,
+            Kind::FullWorkspace => self.disk.free_space()?,
             Kind::ClockStep(side) => self.machine(side).set_clock(0),
             _ => {}
         }

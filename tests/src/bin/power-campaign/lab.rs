@@ -11,7 +11,9 @@ use std::{
 use anyhow::{Context as _, ensure};
 use regatta_power::ntp;
 use regatta_tests::{
-    Broker, Lab, free_port, power_dev,
+    Broker, Lab, free_port,
+    lab_disk::LabDisk,
+    power_dev,
     power_sessions::{run_session, set_python_clock, write_python, write_simulated_ptd},
     printed, shell,
     sshd::{Likeness, SAILOR, Sshd},
@@ -19,13 +21,12 @@ use regatta_tests::{
 };
 use serde_json::Value;
 
-use crate::{
-    disk::Disk,
-    plan::{Kind, SessionFault, Side},
-};
+use crate::plan::{Kind, SessionFault, Side};
 
 /// The round whose rules apply: the last one with submitted power results.
 pub(crate) const ROUND: &str = "v5.1";
+/// The size of each disk in MiB: room for the sessions of a lab, with the free space that the checks before a session need.
+const DISK_MIB: u64 = 700;
 /// sshd's configuration of both machines.
 const SSHD: Likeness<'_> = Likeness {
     mounts: &[],
@@ -61,12 +62,12 @@ impl Settle {
 pub(crate) struct Machine {
     pub(crate) sshd: Sshd,
     pub(crate) wire: Wire,
-    pub(crate) disk: Disk,
+    pub(crate) disk: LabDisk,
 }
 
 impl Machine {
     fn new(root: &Path, power_dev: &Path, settle: Settle) -> anyhow::Result<Self> {
-        let disk = Disk::mount(root)?;
+        let disk = LabDisk::mount(root, DISK_MIB)?;
         let sshd = Sshd::start_below(root, SSHD).context("sshd is needed")?;
         copy(power_dev, &sshd.home().join("power-dev"))?;
         let machine = Self {
@@ -99,7 +100,7 @@ impl Machine {
 
 pub(crate) struct PowerLab {
     pub(crate) lab: Lab,
-    pub(crate) disk: Disk,
+    pub(crate) disk: LabDisk,
     pub(crate) director: Machine,
     pub(crate) device: Machine,
     /// The copy of the coordinator's machine.
@@ -129,7 +130,7 @@ impl PowerLab {
         ntp::answer_requests(SocketAddr::from(([127, 0, 0, 1], ntp::PORT)))?;
         let official = power_dev().context("the official power programs are needed")?;
         let place = |name: &str| root.join(name);
-        let disk = Disk::mount(&place("workspace"))?;
+        let disk = LabDisk::mount(&place("workspace"), DISK_MIB)?;
         let power_dev = place("workspace").join("power-dev");
         copy(&official, &power_dev)?;
         write_python(&place("workspace"), settle.seconds());

@@ -11,7 +11,6 @@
     reason = "a command line tool: progress goes to standard error"
 )]
 
-mod disk;
 mod inject;
 mod lab;
 mod plan;
@@ -67,8 +66,8 @@ struct Cli {
     /// Labs at the same time
     #[arg(long, default_value_t = 6)]
     parallel: usize,
-    /// Only kinds of fault whose name has these words
-    #[arg(long, value_name = "WORDS")]
+    /// Make only the kinds of fault whose name contains this text
+    #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Write the table of the results to this Markdown file
     #[arg(long, value_name = "FILE")]

@@ -12,6 +12,8 @@ use regatta_fsutil::free_space::free_bytes;
 use regatta_text::HumanDuration;
 use regatta_types::documents::{GateProof, GateSpec, celsius, end_reason, gibibytes};
 
+use crate::daemon::runs::run_failure::RunFailure;
+
 /// The interval between two readings.
 const PERIOD: Duration = Duration::from_secs(1);
 /// The least interval between two reports of a wait. A report is a message and a write to disk.
@@ -23,7 +25,7 @@ pub(super) enum GateEnd {
     /// Every condition holds.
     Open(GateProof),
     /// The run cannot start, with the reason.
-    Closed(String),
+    Closed(RunFailure),
     /// The daemon stopped the guard.
     Stopped,
 }
@@ -45,20 +47,23 @@ pub(super) fn wait(
         let waited = begin.elapsed();
         let unmet = match readings.unmet(spec) {
             Ok(unmet) => unmet,
-            Err(missing) => return GateEnd::Closed(format!("{}: {missing}", end_reason::GATE_CLOSED)),
+            Err(missing) => return GateEnd::Closed(format!("{}: {missing}", end_reason::GATE_CLOSED).into()),
         };
         if unmet.is_empty() {
             return GateEnd::Open(readings.proof(waited));
         }
         let unmet = unmet.join("; ");
         if waited >= spec.wait() {
-            return GateEnd::Closed(format!(
-                "{}: {unmet}, after {} s",
-                end_reason::GATE_CLOSED,
-                waited.as_secs()
-            ));
+            return GateEnd::Closed(
+                format!(
+                    "{}: {unmet}, after {} s",
+                    end_reason::GATE_CLOSED,
+                    waited.as_secs()
+                )
+                .into(),
+            );
         }
-        let text = format!("waits up to {} for its gate: {unmet}", in_words(spec));
+        let text = format!("waits up to {} for its gate: {unmet}", describe(spec));
         let is_due = reported
             .as_ref()
             .is_none_or(|(at, last)| *last != text && at.elapsed() >= REPORT_INTERVAL);
@@ -72,10 +77,19 @@ pub(super) fn wait(
     }
 }
 
-fn in_words(spec: &GateSpec) -> String {
+fn describe(spec: &GateSpec) -> String {
     let text = format!("{}s", spec.wait_s);
     text.parse::<HumanDuration>()
         .map_or(text, |wait| wait.to_string())
+}
+
+/// A condition that this device cannot check.
+#[derive(Debug, thiserror::Error)]
+enum NoReading {
+    #[error("it has no temperature sensor; hint: remove the gate's temperature")]
+    Temperature,
+    #[error("its free {0} cannot be read; hint: remove it from the gate")]
+    Free(&'static str),
 }
 
 /// The readings of one moment.
@@ -95,12 +109,12 @@ impl Readings {
     /// Returns the conditions that do not hold, each with the present value.
     ///
     /// # Errors
-    /// The condition that this device cannot check, because it has no such reading.
-    fn unmet(&self, spec: &GateSpec) -> Result<Vec<String>, String> {
+    /// When this device has no reading for a condition.
+    fn unmet(&self, spec: &GateSpec) -> Result<Vec<String>, NoReading> {
         let mut unmet = Vec::new();
         if let Some(most) = spec.max_millicelsius {
             let Some((zone, now)) = &self.board.hottest else {
-                return Err("it has no temperature sensor; hint: remove the gate's temperature".to_owned());
+                return Err(NoReading::Temperature);
             };
             if *now > most {
                 unmet.push(format!(
@@ -116,9 +130,7 @@ impl Readings {
         ] {
             let Some(least) = least else { continue };
             let Some(now) = now else {
-                return Err(format!(
-                    "its free {what} cannot be read; hint: remove it from the gate"
-                ));
+                return Err(NoReading::Free(what));
             };
             if now < least {
                 unmet.push(format!(
@@ -191,7 +203,9 @@ mod tests {
     fn a_board_that_stays_hot_or_has_no_sensor_is_refused() {
         let root = board_root("agx-orin-jetpack6");
         put(root.path(), ZONE, "71500\n");
-        let GateEnd::Closed(reason) = wait(&below(60_000, 1), root.path(), root.path(), sleep, drop) else {
+        let GateEnd::Closed(RunFailure(reason)) =
+            wait(&below(60_000, 1), root.path(), root.path(), sleep, drop)
+        else {
             panic!("it opened");
         };
         assert!(
@@ -201,7 +215,9 @@ mod tests {
             "{reason}"
         );
         let none = tempfile::tempdir().unwrap();
-        let GateEnd::Closed(reason) = wait(&below(60_000, 600), none.path(), none.path(), sleep, drop) else {
+        let GateEnd::Closed(RunFailure(reason)) =
+            wait(&below(60_000, 600), none.path(), none.path(), sleep, drop)
+        else {
             panic!("it opened");
         };
         assert!(reason.contains("no temperature sensor"), "{reason}");

@@ -13,6 +13,7 @@ use regatta_device_state::{
 use regatta_types::documents::{ControlProof, StateProof, end_reason};
 
 use super::{column::HeldState, plan::WatchPlan};
+use crate::daemon::runs::run_failure::RunFailure;
 
 /// Controls that only root can read, so the helper must read them.
 const FOR_ROOT: [DeviceControl; 2] = [DeviceControl::MemoryLock, DeviceControl::MemoryRate];
@@ -46,8 +47,8 @@ impl Guard {
     /// Sets the requested state.
     ///
     /// # Errors
-    /// A description of why the state was not reached. The earlier state is then restored.
-    pub(super) fn set(&mut self) -> Result<(), String> {
+    /// When the state was not reached. The earlier state is then restored.
+    pub(super) fn set(&mut self) -> Result<(), RunFailure> {
         let Some(requested) = &self.proof.requested else {
             return Ok(());
         };
@@ -57,18 +58,18 @@ impl Guard {
             self.helper = None;
             self.proof.after = by_control_name(self.board.read_all());
         }
-        outcome.map_err(|why| format!("{} {name}: {why}", end_reason::STATE_REFUSED))
+        outcome.map_err(|RunFailure(why)| format!("{} {name}: {why}", end_reason::STATE_REFUSED).into())
     }
 
-    fn try_to_set(&mut self) -> Result<(), String> {
+    fn try_to_set(&mut self) -> Result<(), RunFailure> {
         let requested = self
             .proof
             .requested
             .as_ref()
             .map(regatta_types::documents::StateSpec::words);
-        self.request = requested.unwrap_or_default().parse().map_err(describe)?;
-        let mut helper = HelperConnection::connect(&self.socket).map_err(describe)?;
-        self.proof.before = by_name(helper.read(&[]).map_err(describe)?);
+        self.request = requested.unwrap_or_default().parse().map_err(RunFailure::of)?;
+        let mut helper = HelperConnection::connect(&self.socket).map_err(RunFailure::of)?;
+        self.proof.before = by_name(helper.read(&[]).map_err(RunFailure::of)?);
         let applied = helper.apply(&self.request);
         let lines = match &applied {
             Ok(lines) => lines,
@@ -76,7 +77,7 @@ impl Guard {
             Err(_) => &Vec::new(),
         };
         self.proof.set = lines.iter().map(control_proof).collect();
-        let lines = applied.map_err(describe)?;
+        let lines = applied.map_err(RunFailure::of)?;
         self.helper = Some(helper);
         // The agent verifies every control that it may read itself.
         for line in &lines {
@@ -90,7 +91,8 @@ impl Guard {
                     line.control,
                     line.requested.as_deref().unwrap_or("-"),
                     read.unwrap_or_default()
-                ));
+                )
+                .into());
             }
         }
         Ok(())
@@ -117,15 +119,15 @@ impl Guard {
     /// Checks that the helper still holds the state. Returns the controls that only root can read.
     ///
     /// # Errors
-    /// A description, when the helper no longer holds the state.
-    pub(super) fn check(&mut self) -> Result<BTreeMap<DeviceControl, Option<String>>, String> {
+    /// When the helper no longer holds the state.
+    pub(super) fn check(&mut self) -> Result<BTreeMap<DeviceControl, Option<String>>, RunFailure> {
         let Some(helper) = &mut self.helper else {
             return Ok(BTreeMap::new());
         };
         // Other controls are readable without root. The request also shows that the helper is alive.
         let lines = helper.read(&FOR_ROOT).map_err(|e| {
             self.helper = None;
-            describe(e)
+            RunFailure::of(e)
         })?;
         Ok(lines.into_iter().map(|line| (line.control, line.read)).collect())
     }
@@ -133,9 +135,9 @@ impl Guard {
     /// Restores the state.
     pub(super) fn restore(&mut self) {
         if self.proof.requested.is_some() {
-            self.proof.not_put_back = self.try_to_restore().err().map(describe);
-            if let Some(why) = &self.proof.not_put_back {
-                tracing::error!("the device's state is not put back: {why}");
+            self.proof.not_restored = self.try_to_restore().err().map(|e| RunFailure::of(e).0);
+            if let Some(why) = &self.proof.not_restored {
+                tracing::error!("the device's state is not restored: {why}");
             }
         } else {
             self.proof.after = by_control_name(self.board.read_all());
@@ -177,10 +179,6 @@ fn by_control_name(controls: BTreeMap<DeviceControl, String>) -> BTreeMap<String
         .collect()
 }
 
-fn describe(e: impl std::error::Error + Send + Sync + 'static) -> String {
-    format!("{:#}", anyhow::Error::from(e))
-}
-
 /// Number of attempts to query the helper for leftovers.
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: std::time::Duration = std::time::Duration::from_secs(1);
@@ -194,16 +192,16 @@ pub(crate) fn restore_leftovers(socket: &std::path::Path) {
         Ok(lines) => {
             let controls: Vec<String> = lines.iter().map(|line| line.control.to_string()).collect();
             tracing::warn!(
-                "a run before this start had left the device's state set; put back: {}",
+                "an earlier run left the device's state changed; restored: {}",
                 controls.join(", ")
             );
         }
         // It is not known whether any state is set.
         Err(e @ (HelperError::Unavailable { .. } | HelperError::ConnectionLost(_))) => tracing::warn!(
             "whether a run has left the device's state set is not known: {}",
-            describe(e)
+            RunFailure::of(e).0
         ),
-        Err(e) => tracing::error!("the device's state is not put back: {}", describe(e)),
+        Err(e) => tracing::error!("the device's state is not restored: {}", RunFailure::of(e).0),
     }
 }
 

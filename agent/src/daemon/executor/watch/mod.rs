@@ -31,7 +31,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use self::{board_sensors::BoardSensors, guard::restore_leftovers, plan::WatchPlan};
 use self::{gate::GateEnd, guard::Guard, sampler::Sampler, tally::Tally};
-use crate::daemon::cpu_exclusion::CpuExclusion;
+use crate::daemon::{cpu_exclusion::CpuExclusion, runs::run_failure::RunFailure};
 
 /// File name of the samples in the run's directory.
 pub(crate) const TELEMETRY: &str = "telemetry.csv";
@@ -48,9 +48,9 @@ pub(crate) enum GuardEvent {
     /// The device is in the requested state and the run process may start. Contains the proof so far.
     Ready(Box<StateProof>),
     /// The device could not be set to the requested state, with the reason. `Ended` follows.
-    Refused(String),
+    Refused(RunFailure),
     /// The helper no longer holds the state, with the reason.
-    Lost(String),
+    Lost(RunFailure),
     /// The state is restored, or the proof has the reason why not. This is the last event.
     Ended(Box<StateProof>),
 }
@@ -156,13 +156,13 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::Unbou
 /// Takes one sample per second until the stop order.
 ///
 /// # Errors
-/// A description, when the state is no longer held.
+/// When the state is no longer held.
 fn sample_until_stopped(
     plan: &WatchPlan,
     guard: &mut Guard,
     tally: &mut Tally,
     inbox: &orders::Receiver<Order>,
-) -> Result<(), String> {
+) -> Result<(), RunFailure> {
     let mut sampler = Sampler::open(&plan.root, guard.locks(), plan.wall_meter.as_deref());
     let mut file = create_telemetry(plan, &sampler);
     let begin = Instant::now();

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Age from which a reading no longer counts: its program has ended, or has lost the meter.
-const OLDEST: Duration = Duration::from_secs(5);
+const MAX_AGE: Duration = Duration::from_secs(5);
 /// Largest file in bytes.
 const MAX: u64 = 64;
 
@@ -31,7 +31,7 @@ impl WallMeterFile {
             .duration_since(modified)
             .unwrap_or_else(|ahead| ahead.duration());
         // A pipe would block the samples.
-        if !about.is_file() || about.len() > MAX || age > OLDEST {
+        if !about.is_file() || about.len() > MAX || age > MAX_AGE {
             return Ok(None);
         }
         Ok(fs::read_to_string(&self.0)?.trim().parse().ok())

@@ -25,7 +25,7 @@ fn sample() -> Vec<Record> {
             stream: stream.clone(),
             offset: 70_000,
         },
-        Record::Whole { stream },
+        Record::Complete { stream },
     ]
 }
 
@@ -61,7 +61,7 @@ fn a_tail_torn_at_any_byte_is_cut_and_nothing_before_it_is_lost() {
             "cut at {length}: only the torn record goes"
         );
         // The journal continues as if the torn record had never been started.
-        let next = Record::Whole {
+        let next = Record::Complete {
             stream: "run.log".parse().unwrap(),
         };
         journal.append(&next).unwrap();

@@ -222,7 +222,7 @@ impl Stream {
             return AckEffect::default();
         }
         self.ack_timeout = None;
-        match ack.whole {
+        match ack.verdict {
             Some(verdict) => AckEffect {
                 record: self.conclude(verdict, ack, now),
                 ..AckEffect::default()
@@ -246,7 +246,7 @@ impl Stream {
             StreamVerdict::Equal if self.sha256.is_some() && ack.committed == self.length => {
                 self.send_from(self.length);
                 self.delivered = true;
-                Some(Record::Whole { stream })
+                Some(Record::Complete { stream })
             }
             StreamVerdict::Equal => {
                 tracing::warn!(

@@ -19,11 +19,11 @@ fn sealed(outbox: &mut Outbox, stream: &str, bytes: &[u8]) {
     outbox.seal(&name(stream), bytes.len() as u64, Sha256::digest(bytes).into());
 }
 
-fn ack(stream: &str, committed: u64, whole: Option<StreamVerdict>) -> Ack {
+fn ack(stream: &str, committed: u64, verdict: Option<StreamVerdict>) -> Ack {
     Ack {
         stream: name(stream),
         committed,
-        whole,
+        verdict,
     }
 }
 
@@ -72,7 +72,7 @@ fn end_marker_is_repeated_until_the_coordinator_confirms_the_stream() {
     outbox.handle_deadline(later);
     assert_eq!(burst(&mut outbox, later).len(), 2, "both ends again");
     let kept = outbox.acknowledge(&ack("a", 3, Some(StreamVerdict::Equal)), later);
-    assert_eq!(kept, Some(Record::Whole { stream: name("a") }));
+    assert_eq!(kept, Some(Record::Complete { stream: name("a") }));
     assert!(!outbox.is_delivered());
     outbox.acknowledge(&ack("empty", 0, Some(StreamVerdict::Equal)), later);
     assert!(outbox.is_delivered() && outbox.deadline().is_none());

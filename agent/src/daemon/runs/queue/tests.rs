@@ -79,7 +79,7 @@ fn the_next_run_waits_for_the_delivery_of_earlier_ones_while_acknowledgements_ar
     let ack = Ack {
         stream: log,
         committed: 3,
-        whole: Some(StreamVerdict::Equal),
+        verdict: Some(StreamVerdict::Equal),
     };
     queue.acknowledge(first, &ack, last);
     assert_eq!(

@@ -163,7 +163,7 @@ impl Lab {
 
     fn receive(&mut self, message: &StreamMessage) -> Ack {
         let receiver = self.receivers.get_mut(&message.stream).unwrap();
-        let mut whole = None;
+        let mut verdict = None;
         match LogMessage::from_frame(&message.payload).unwrap() {
             LogMessage::Chunk(chunk) => {
                 let from = usize::try_from(chunk.offset).unwrap();
@@ -182,12 +182,12 @@ impl Lab {
         }
         if receiver.is_whole {
             receiver.is_requested = false;
-            whole = Some(StreamVerdict::Equal);
+            verdict = Some(StreamVerdict::Equal);
         }
         Ack {
             stream: message.stream.clone(),
             committed: receiver.bytes.len() as u64,
-            whole,
+            verdict,
         }
     }
 
@@ -254,7 +254,7 @@ fn forged_acknowledgements_do_not_grow_the_journal() {
     let before = lab.journal_length();
     let length = (MAX_DATA * 3) as u64;
     for _ in 0..10_000 {
-        for (committed, whole) in [
+        for (committed, verdict) in [
             (length, None),
             (0, None),
             (length, None),
@@ -264,7 +264,7 @@ fn forged_acknowledgements_do_not_grow_the_journal() {
             let ack = Ack {
                 stream,
                 committed,
-                whole,
+                verdict,
             };
             lab.delivery.acknowledge(&ack, lab.now);
         }

@@ -56,7 +56,9 @@ impl Bench {
     /// Returns the streams that were acknowledged as equal, each as often as it was.
     fn equal(&self) -> Vec<StreamName> {
         let acks = self.acks.0.lock().unwrap();
-        let equal = acks.iter().filter(|ack| ack.whole == Some(StreamVerdict::Equal));
+        let equal = acks
+            .iter()
+            .filter(|ack| ack.verdict == Some(StreamVerdict::Equal));
         equal.map(|ack| ack.stream.clone()).collect()
     }
 }

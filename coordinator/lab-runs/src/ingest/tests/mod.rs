@@ -3,7 +3,6 @@
 
 mod batches;
 mod limits;
-pub(super) mod modelled_disk;
 mod power_cuts;
 mod recovery;
 mod states;
@@ -150,10 +149,10 @@ fn name(text: &str) -> StreamName {
     text.parse().unwrap()
 }
 
-fn ack(committed: u64, whole: Option<StreamVerdict>) -> Option<Ack> {
+fn ack(committed: u64, verdict: Option<StreamVerdict>) -> Option<Ack> {
     Some(Ack {
         stream: name("log"),
         committed,
-        whole,
+        verdict,
     })
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
+use regatta_test_support::modelled_disk::{ModelledDisk, Survival};
 use regatta_wire::{
     message::{Ack, Message as _, StreamEnd, StreamVerdict},
     topic::Topic,
@@ -12,9 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     super::{batch::Ingest, flusher::Flusher},
-    Bench, everybody,
-    modelled_disk::{ModelledDisk, Survival},
-    name,
+    Bench, everybody, name,
 };
 use regatta_lab_net::link::{Inbound, Publisher};
 use regatta_lab_store::Store;
@@ -106,7 +105,7 @@ impl Lab {
         let bench = Bench::new();
         let disk = ModelledDisk::new(
             bench.workspace.run(bench.run).path().to_owned(),
-            bench.workspace.database(),
+            Some(bench.workspace.database()),
         );
         let mut lab = Self {
             bench,
@@ -202,7 +201,7 @@ impl Lab {
                 .unwrap();
             let known = &mut self.known[stream];
             known.acknowledged = usize::try_from(ack.committed).unwrap();
-            known.is_complete = ack.whole == Some(StreamVerdict::Equal);
+            known.is_complete = ack.verdict == Some(StreamVerdict::Equal);
         }
     }
 

@@ -207,7 +207,7 @@ proptest! {
         for attempt in 0.. {
             let end = bench.end("log", &content);
             let answer = bench.take([end]).unwrap();
-            if answer.whole == Some(StreamVerdict::Equal) {
+            if answer.verdict == Some(StreamVerdict::Equal) {
                 break;
             }
             prop_assert!(attempt < 20, "never whole");

@@ -85,7 +85,7 @@ pub(super) fn over_current(seen: &Examination) -> Option<Finding> {
         "over-current",
         Severity::Unfit,
         || format!("the power supply was too weak {events} times since boot"),
-        "the board halves its clocks at each such event; use a stronger supply, or a power mode that needs less",
+        "the board halves its clocks at each of these events; use a stronger supply, or a power mode that needs less",
         None,
     )
 }
@@ -98,7 +98,7 @@ pub(super) fn fan_profile(seen: &Examination) -> Option<Finding> {
         "fan-profile",
         Severity::Note,
         || "the fan follows the profile quiet".to_owned(),
-        "it lets the board get hot in a long run; a run with the state MaxP sets the fan by itself",
+        "it lets the board get hot in a long run; a run with the state MaxP sets the fan",
         Some("sudo jetson_clocks --fan"),
     )
 }

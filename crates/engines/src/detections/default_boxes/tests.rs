@@ -122,11 +122,11 @@ fn wrong_settings_and_outputs_are_named() {
     ] {
         let mut settings = good.clone();
         wrong(&mut settings);
-        let error = DefaultBoxes::new(&settings, &[24, 18]).unwrap_err();
+        let error = DefaultBoxes::new(&settings, &[24, 18]).unwrap_err().to_string();
         assert!(error.contains("[model.detections]"), "{error}");
     }
     assert_eq!(
-        DefaultBoxes::new(&good, &[24]).unwrap_err(),
+        DefaultBoxes::new(&good, &[24]).unwrap_err().to_string(),
         "its outputs have [24] numbers for a sample, but 6 default boxes need 24 for boxes and 18 for 3 classes"
     );
 }

@@ -2,6 +2,7 @@
 //!
 //! It follows `parsers/endpoints_parser.py` of the official checker. The checks interpret the values.
 
+mod error;
 mod parsed;
 mod repeated_key;
 mod yaml;
@@ -10,6 +11,8 @@ use regatta_catalogue::round::{Endpoints as Rules, EndpointsField};
 use regatta_mllog::read::Value as LogValue;
 use serde_json::{Map, Value};
 
+use error::DocumentError;
+pub(crate) use error::LogsError;
 use parsed::Parsed;
 
 use super::run_log::RunLog;
@@ -68,7 +71,7 @@ impl Documents {
             summary: Document::json(tree, &format!("{directory}/performance/result_summary.json")),
             accuracy: Document::json(tree, &format!("{directory}/accuracy/accuracy_results.json")),
             config: document(tree, config, |bytes| {
-                let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
+                let text = std::str::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
                 let mut parsed = yaml::read(text)?;
                 if parsed.value.is_null() {
                     parsed.value = Value::Object(Map::new());
@@ -79,7 +82,7 @@ impl Documents {
     }
 
     /// Extracts the values from the fields that `rules` name. The error is the reason why the official parser ends.
-    pub(crate) fn logs(&self, rules: Option<&Rules>) -> Result<Logs, String> {
+    pub(crate) fn logs(&self, rules: Option<&Rules>) -> Result<Logs, LogsError> {
         let performance = self.values(rules, &self.summary);
         let mut accuracy = self.values(rules, &self.accuracy);
         let scores = scores(&self.accuracy)?;
@@ -122,13 +125,11 @@ impl Documents {
 
 type Values = std::collections::BTreeMap<String, LogValue>;
 
-fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, String>) -> Document {
-    let read = tree
-        .read(path, MAX)
-        .map_err(|error| format!("cannot be read: {error}"));
+fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, DocumentError>) -> Document {
+    let read = tree.read(path, MAX).map_err(DocumentError::Unreadable);
     let (parsed, fault) = match read.and_then(|bytes| parse(&bytes)) {
         Ok(parsed) => (Some(parsed), None),
-        Err(fault) => (None, Some(fault)),
+        Err(error) => (None, Some(error.to_string())),
     };
     let parsed = parsed.unwrap_or_else(|| Parsed {
         value: Value::Object(Map::new()),
@@ -142,8 +143,8 @@ fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, Str
     }
 }
 
-fn json(bytes: &[u8]) -> Result<Parsed, String> {
-    let value = serde_json::from_slice(bytes).map_err(|error| format!("is not JSON: {error}"))?;
+fn json(bytes: &[u8]) -> Result<Parsed, DocumentError> {
+    let value = serde_json::from_slice(bytes).map_err(DocumentError::NotJson)?;
     Ok(Parsed {
         value,
         repeated: repeated_key::find(bytes),
@@ -204,27 +205,25 @@ fn kept(value: &Value) -> LogValue {
     }
 }
 
-fn scores(accuracy: &Document) -> Result<Vec<Map<String, Value>>, String> {
-    let path = &accuracy.path;
+fn scores(accuracy: &Document) -> Result<Vec<Map<String, Value>>, LogsError> {
+    let path = || accuracy.path.clone();
     let Value::Object(results) = &accuracy.value else {
-        return Err(format!("{path} is not a JSON object"));
+        return Err(LogsError::NotAnObject { path: path() });
     };
     let list = match results.get("accuracy_scores") {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(format!("{path}: accuracy_scores is not a list")),
+        Some(_) => return Err(LogsError::ScoresAreNoList { path: path() }),
     };
     let entries = list.iter().map(|entry| match entry {
         Value::Object(entry) => Ok(entry.clone()),
-        _ => Err(format!(
-            "{path}: accuracy_scores contains a value that is not an object"
-        )),
+        _ => Err(LogsError::ScoreIsNoObject { path: path() }),
     });
     entries.collect()
 }
 
 /// Returns the number of samples in the accuracy data sets, without entries that score a performance data set.
-fn accuracy_samples(scores: &[Map<String, Value>]) -> Result<Option<u64>, String> {
+fn accuracy_samples(scores: &[Map<String, Value>]) -> Result<Option<u64>, LogsError> {
     let mut sum = None;
     for score in scores {
         let kind = score.get("dataset_type").filter(|kind| !kind.is_null());
@@ -240,14 +239,14 @@ fn accuracy_samples(scores: &[Map<String, Value>]) -> Result<Option<u64>, String
         };
         let count = count
             .as_u64()
-            .ok_or_else(|| format!("a count of accuracy samples is {count}"))?;
+            .ok_or_else(|| LogsError::SampleCount(count.clone()))?;
         sum = Some(sum.unwrap_or(0) + count);
     }
     Ok(sum)
 }
 
 /// Adds the rate as queries divided by duration, if the documents do not have it.
-fn rate(values: &mut Values) -> Result<(), String> {
+fn rate(values: &mut Values) -> Result<(), LogsError> {
     let number = |key: &str| values.get(key).filter(|value| value.as_f64() != Some(0.0));
     let (Some(duration), Some(count), Some(scenario)) = (
         number("generated_query_duration"),
@@ -256,7 +255,7 @@ fn rate(values: &mut Values) -> Result<(), String> {
     ) else {
         return Ok(());
     };
-    let scenario = scenario.as_str().ok_or("the type in config.yaml is not text")?;
+    let scenario = scenario.as_str().ok_or(LogsError::TypeIsNoText)?;
     let key = if scenario.eq_ignore_ascii_case("offline") {
         "result_samples_per_second"
     } else {
@@ -266,7 +265,7 @@ fn rate(values: &mut Values) -> Result<(), String> {
         .as_f64()
         .zip(duration.as_f64())
         .map(|(count, duration)| count / (duration / 1e9));
-    let rate = rate.ok_or("a count or duration in result_summary.json is not a number")?;
+    let rate = rate.ok_or(LogsError::RateIsNoNumber)?;
     values.entry(key.to_owned()).or_insert(LogValue::Float(rate));
     Ok(())
 }

@@ -8,34 +8,61 @@ use std::collections::HashMap;
 use serde_json::{Map, Number, Value};
 use yaml_rust2::{
     parser::{Event, Parser, Tag},
-    scanner::TScalarStyle,
+    scanner::{ScanError, TScalarStyle},
 };
 
 use super::parsed::Parsed;
 
 /// The greatest nesting depth that is read.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The greatest number of nodes that are read, including the expansion of aliases.
 const MAX_NODES: usize = 1 << 18;
 /// The prefix of YAML's own tags.
 const CORE_TAG: &str = "tag:yaml.org,2002:";
 
-/// Reads the single document of `text`. The error has the reason and the line.
-pub(super) fn read(text: &str) -> Result<Parsed, String> {
+/// Why a document cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum YamlError {
+    #[error(transparent)]
+    Grammar(#[from] ScanError),
+    #[error("{problem} at line {line}")]
+    Refused { problem: Problem, line: usize },
+}
+
+/// What a document contains that is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Problem {
+    #[error("an end without a beginning")]
+    UnmatchedEnd,
+    #[error("an alias of an incomplete node")]
+    IncompleteAlias,
+    #[error("a second document")]
+    SecondDocument,
+    #[error("nested too deeply")]
+    TooDeep,
+    #[error("more nodes than any configuration needs")]
+    TooManyNodes,
+    #[error("an unknown tag")]
+    UnknownTag,
+}
+
+/// Reads the single document of `text`.
+pub(super) fn read(text: &str) -> Result<Parsed, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser::new_from_str(text);
     let mut document = Builder::default();
     loop {
-        let (event, mark) = parser.next_token().map_err(|error| error.to_string())?;
+        let (event, mark) = parser.next_token()?;
         if event == Event::StreamEnd {
             return Ok(Parsed {
                 value: document.root.unwrap_or(Value::Null),
                 repeated: document.repeated,
             });
         }
+        let line = mark.line();
         document
-            .take(event, mark.line())
-            .map_err(|error| format!("{error} at line {}", mark.line()))?;
+            .take(event, line)
+            .map_err(|problem| YamlError::Refused { problem, line })?;
     }
 }
 
@@ -62,7 +89,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn take(&mut self, event: Event, line: usize) -> Result<(), &'static str> {
+    fn take(&mut self, event: Event, line: usize) -> Result<(), Problem> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar(text, style, tag.as_ref())?;
@@ -79,31 +106,31 @@ impl Builder {
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open::List(anchor, list)) => self.finished(anchor, Value::Array(list), line),
                 Some(Open::Map(anchor, map, _)) => self.finished(anchor, Value::Object(map), line),
-                None => Err("an end without a beginning"),
+                None => Err(Problem::UnmatchedEnd),
             },
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned();
-                let value = value.ok_or("an alias of what is not complete")?;
+                let value = value.ok_or(Problem::IncompleteAlias)?;
                 self.nodes += size(&value);
                 self.finished(0, value, line)
             }
-            Event::DocumentStart if self.root.is_some() => Err("a second document"),
+            Event::DocumentStart if self.root.is_some() => Err(Problem::SecondDocument),
             _ => Ok(()),
         }
     }
 
-    fn begin(&mut self, open: Open) -> Result<(), &'static str> {
-        if self.open.len() >= DEEPEST {
-            return Err("nested too deeply");
+    fn begin(&mut self, open: Open) -> Result<(), Problem> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(Problem::TooDeep);
         }
         self.open.push(open);
         Ok(())
     }
 
-    fn finished(&mut self, anchor: usize, value: Value, line: usize) -> Result<(), &'static str> {
+    fn finished(&mut self, anchor: usize, value: Value, line: usize) -> Result<(), Problem> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err("more nodes than any configuration needs");
+            return Err(Problem::TooManyNodes);
         }
         if anchor > 0 {
             self.nodes += size(&value);
@@ -139,14 +166,16 @@ fn size(value: &Value) -> usize {
 }
 
 /// Refuses tags other than YAML's own, as `safe_load` does.
-fn known(tag: Option<&Tag>) -> Result<(), &'static str> {
+fn known(tag: Option<&Tag>) -> Result<(), Problem> {
     match tag {
-        Some(tag) if !format!("{}{}", tag.handle, tag.suffix).starts_with(CORE_TAG) => Err("an unknown tag"),
+        Some(tag) if !format!("{}{}", tag.handle, tag.suffix).starts_with(CORE_TAG) => {
+            Err(Problem::UnknownTag)
+        }
         _ => Ok(()),
     }
 }
 
-fn scalar(text: String, style: TScalarStyle, tag: Option<&Tag>) -> Result<Value, &'static str> {
+fn scalar(text: String, style: TScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
     known(tag)?;
     let is_text = style != TScalarStyle::Plain || tag.is_some_and(|tag| tag.suffix == "str");
     Ok(if is_text { Value::String(text) } else { plain(text) })
@@ -264,12 +293,13 @@ mod tests {
             })
             .collect();
         let bomb = format!("a0: &a0 [x, x, x]\n{}\n", lines.join("\n"));
-        assert!(read(&bomb).err().unwrap().contains("more nodes"));
+        assert!(read(&bomb).err().unwrap().to_string().contains("more nodes"));
         assert!(read("a: !python/object:os.system x\n").is_err());
         assert!(
             read("a: 1\n---\nb: 2\n")
                 .err()
                 .unwrap()
+                .to_string()
                 .contains("second document")
         );
         assert!(read("a: &x [*x]\n").is_err());

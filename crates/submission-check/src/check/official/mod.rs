@@ -5,10 +5,12 @@
 
 mod accuracy;
 mod context;
+mod crash;
 mod file_set;
 mod monolith;
 mod object;
 mod package;
+mod path_fault;
 mod power;
 mod python;
 mod report;

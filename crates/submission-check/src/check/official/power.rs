@@ -7,13 +7,14 @@ use regatta_types::Scenario;
 
 use super::{
     Context,
+    path_fault::PathFault,
     python::{Number, Raised},
 };
 use crate::check::{
     MULTISTREAM_SAMPLES,
     power::{
         self, Outcome,
-        samples::{self, Reading},
+        samples::{self, Reading, RunWindow},
     },
     run_log::RunLog,
 };
@@ -30,14 +31,19 @@ pub(super) fn metric(
         log.text(key)
             .ok_or_else(|| Raised::new(format!("{key} is missing from the log")))
     };
-    let window = (stamp("power_begin")?, stamp("power_end")?);
+    let window = RunWindow {
+        begin: stamp("power_begin")?,
+        end: stamp("power_end")?,
+    };
     let reading = Reading {
         every_line: checker.has(Trait::PowerLogEveryLine),
         zeros: checker.has(Trait::PowerLogZeros),
         factor: false,
     };
     let path = format!("{directory}/spl.txt");
-    let Some(mean) = samples::mean(context.tree, &path, window, reading).map_err(Raised::new)? else {
+    let Some(mean) = samples::mean(context.tree, &path, window, reading)
+        .map_err(|failure| Raised::new(failure.to_string()))?
+    else {
         return Ok(None);
     };
     if matches!(scenario.run(), Scenario::Offline | Scenario::Server) {
@@ -67,8 +73,8 @@ pub(super) fn metric(
 
 /// Returns the failed checks of the Power working group's checker for the session in `directory`.
 ///
-/// The list is empty if this official checker does not run that one. Each entry has a path and a text.
-pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<(String, String)> {
+/// The list is empty if this official checker does not run that one.
+pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<PathFault> {
     let rules = context.round.power.as_ref();
     let Some(rules) = rules.filter(|_| context.checker.looks_at(OfficialCheck::PowerChecker)) else {
         return Vec::new();
@@ -79,7 +85,7 @@ pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<(String, Str
     }
     let report = power::check(context.tree, directory, &rules);
     let failed = report.checks.into_iter().filter_map(|check| match check.outcome {
-        Outcome::Failed(reason) => Some((directory.to_owned(), format!("{}: {reason}", check.name))),
+        Outcome::Failed(reason) => Some(PathFault::new(directory, format!("{}: {reason}", check.name))),
         _ => None,
     });
     failed.collect()

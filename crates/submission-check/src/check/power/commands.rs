@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::session::{Session, Verdict, list, text};
+use super::{
+    check_failure::CheckFailure,
+    session::{Session, Verdict, list, text},
+};
 
 /// PTDaemon's number of the meter that measures on two channels.
 const TWO_CHANNELS: i64 = 77;
@@ -14,7 +17,7 @@ struct Exchange<'a> {
     reply: &'a str,
 }
 
-fn exchanges(messages: &[Value]) -> Result<Vec<Exchange<'_>>, String> {
+fn exchanges(messages: &[Value]) -> Result<Vec<Exchange<'_>>, CheckFailure> {
     let exchange = |message| {
         Ok(Exchange {
             command: text(message, "cmd")?,
@@ -125,7 +128,7 @@ fn replies(messages: &[Exchange<'_>], start: &str, expected: &str) -> Verdict {
 }
 
 /// Returns the meter's initial range from PTDaemon's reply, or `Auto` if the meter selected it.
-fn initial(ranges: &str, field: usize) -> Result<&str, String> {
+fn initial(ranges: &str, field: usize) -> Result<&str, CheckFailure> {
     let unreadable = || format!("the meter's ranges are not in `{ranges}`");
     let mut fields = ranges.split(',').skip(field);
     if fields.next().ok_or_else(unreadable)? != "0" {

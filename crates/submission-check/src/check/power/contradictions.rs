@@ -107,8 +107,8 @@ fn samples(
     phase: &str,
     copies: &BTreeMap<i64, f64>,
 ) -> Option<SessionFault> {
-    let (begin, end) = session.window(run).ok()?;
-    let (begin, end) = (microseconds(&begin)?, microseconds(&end)?);
+    let window = session.window(run).ok()?;
+    let (begin, end) = (microseconds(&window.begin)?, microseconds(&window.end)?);
     let name = session.server.get("session_name").and_then(Value::as_str);
     let mark = name.map(|name| format!("{name}_{phase}"));
     let path = session.at(&format!("{run}/spl.txt"));

@@ -4,14 +4,17 @@
 
 use regatta_types::{Scenario, documents::SessionEnergy};
 
-use super::samples::{self, Reading};
+use super::{
+    CheckFailure,
+    samples::{self, Reading, RunWindow},
+};
 use crate::{check::run_log::RunLog, tree::Tree};
 
 /// Computes the energy of the testing run of the session in `directory` of `tree` (`""` for the root).
 ///
 /// # Errors
-/// Returns a sentence when a log cannot be read or the window has no sample.
-pub fn energy(tree: &Tree, directory: &str) -> Result<SessionEnergy, String> {
+/// Returns a [`CheckFailure`] when a log cannot be read or the window has no sample.
+pub fn energy(tree: &Tree, directory: &str) -> Result<SessionEnergy, CheckFailure> {
     let at = |name: &str| match directory {
         "" => name.to_owned(),
         directory => format!("{directory}/{name}"),
@@ -19,7 +22,10 @@ pub fn energy(tree: &Tree, directory: &str) -> Result<SessionEnergy, String> {
     let path = at("run_1/mlperf_log_detail.txt");
     let log = RunLog::read(tree, &path).map_err(|error| format!("{path}: {}", error.0))?;
     let stamp = |key: &str| log.text(key).ok_or_else(|| format!("{path} has no {key}"));
-    let window = (stamp("power_begin")?, stamp("power_end")?);
+    let window = RunWindow {
+        begin: stamp("power_begin")?,
+        end: stamp("power_end")?,
+    };
     let reading = Reading {
         every_line: false,
         zeros: false,

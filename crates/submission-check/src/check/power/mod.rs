@@ -3,6 +3,7 @@
 //! A session is the directory with `power/`, `ranging/` and `run_1/`. The values that depend on the round are data
 //! ([`PowerRules`]). These checks do not prove that a meter was present, and neither does the official program.
 
+mod check_failure;
 mod commands;
 mod contradictions;
 mod energy;
@@ -18,6 +19,7 @@ mod timeline;
 
 use std::cell::RefCell;
 
+pub use check_failure::CheckFailure;
 pub use energy::energy;
 pub use own_programs::{OWN_PROGRAMS, SOURCES, has_own_programs, with_any_meter};
 pub use samples::PowerSample;
@@ -116,7 +118,7 @@ pub fn is_simulated(tree: &Tree, directory: &str) -> bool {
     memchr::memmem::find(&bytes, mark).is_some()
 }
 
-fn unread(reason: String) -> PowerReport {
+fn unread(CheckFailure(reason): CheckFailure) -> PowerReport {
     let name = "Read client.json and server.json";
     let outcome = Outcome::Failed(reason);
     PowerReport {

@@ -3,7 +3,7 @@
 
 use super::{
     contradictions, phases, ptd_log,
-    samples::{self, Reading},
+    samples::{self, Reading, RunWindow},
     session::{Session, SessionLogs},
     session_fault::SessionFault,
 };
@@ -86,7 +86,7 @@ pub(super) fn faults(
 
 /// Returns the fault in the samples of a run, if there is one.
 fn samples_finding(tree: &Tree, path: &str, log: &RunLog, least: f64) -> Option<String> {
-    let Some(window) = log.text("power_begin").zip(log.text("power_end")) else {
+    let Some(window) = RunWindow::of_log(log) else {
         return Some("the run's log has no power_begin or no power_end".to_owned());
     };
     let reading = Reading {
@@ -96,6 +96,6 @@ fn samples_finding(tree: &Tree, path: &str, log: &RunLog, least: f64) -> Option<
     };
     match samples::mean(tree, path, window, reading) {
         Ok(mean) => samples::finding(mean, least),
-        Err(error) => Some(error),
+        Err(failure) => Some(failure.0),
     }
 }

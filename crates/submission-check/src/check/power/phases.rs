@@ -4,8 +4,9 @@ use regatta_catalogue::round::DurationRule;
 use serde_json::{Map, Value};
 
 use super::{
+    check_failure::CheckFailure,
     samples::{self, Reading},
-    session::{Session, SessionFinding, Verdict},
+    session::{LoadGenWindow, Session, SessionFinding, Verdict},
 };
 use crate::check::hashed::Hashed;
 
@@ -18,14 +19,13 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
     for (phase, run) in [("ranging", "ranging"), ("testing", "run_1")] {
         let (client, server) = (times(&session.client, phase)?, times(&session.server, phase)?);
         clocks(session, phase, &client, &server)?;
-        let (begin, end) = session.window(run)?;
-        windows.push((phase, run, client, begin, end));
+        windows.push((phase, run, client, session.window(run)?));
     }
     let mut seconds = Vec::new();
-    for (phase, _, times, begin, end) in &windows {
+    for (phase, _, times, window) in &windows {
         let stamp =
             |text: &str| samples::unix_seconds(text).ok_or_else(|| format!("`{text}` is not a time stamp"));
-        let (begin, end) = (stamp(begin)?, stamp(end)?);
+        let (begin, end) = (stamp(&window.begin)?, stamp(&window.end)?);
         for (word, stamp) in [("begins", begin), ("ends", end)] {
             within(times, phase, word, stamp)?;
         }
@@ -38,8 +38,8 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
         return Ok(());
     };
     let mut watts = Vec::new();
-    for (_, run, _, begin, end) in &windows {
-        watts.push(mean_power(session, run, (begin, end))?);
+    for (_, run, _, window) in &windows {
+        watts.push(mean_power(session, run, window)?);
     }
     match *watts {
         [0.0, _] => Err("the ranging run drew no power".into()),
@@ -64,8 +64,8 @@ pub(super) fn an_hour_off(session: &Session<'_>) -> Option<&'static str> {
         .into_iter()
         .find_map(|(phase, run)| {
             let times = times(&session.client, phase).ok()?;
-            let (begin, _) = session.window(run).ok()?;
-            let begin = samples::unix_seconds(&begin)?;
+            let window = session.window(run).ok()?;
+            let begin = samples::unix_seconds(&window.begin)?;
             let (from, to) = (*times.get(1)?, *times.get(2)?);
             let is_inside = |time: f64| from < time && time < to;
             (!is_inside(begin) && is_inside(begin - SUMMER_TIME)).then_some(phase)
@@ -73,7 +73,7 @@ pub(super) fn an_hour_off(session: &Session<'_>) -> Option<&'static str> {
 }
 
 /// Returns the wall-clock times of a phase's checkpoints.
-fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, String> {
+fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, CheckFailure> {
     let list = description
         .get("phases")
         .and_then(|phases| phases.get(phase))
@@ -82,7 +82,7 @@ fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, Stri
     list.iter()
         .map(|point| {
             let time = point.get(0).and_then(Value::as_f64);
-            time.ok_or_else(|| format!("a time in phases.{phase} is not a number"))
+            time.ok_or_else(|| format!("a time in phases.{phase} is not a number").into())
         })
         .collect()
 }
@@ -142,7 +142,7 @@ fn durations(rule: DurationRule, ranging: f64, testing: f64) -> Verdict {
 }
 
 /// Returns the mean of a run's samples in watts, or -1 if there are none.
-fn mean_power(session: &Session<'_>, run: &str, window: (&str, &str)) -> Result<f64, String> {
+fn mean_power(session: &Session<'_>, run: &str, window: &LoadGenWindow) -> Result<f64, CheckFailure> {
     let reading = Reading {
         every_line: session.rules.every_sample_line,
         zeros: false,
@@ -152,7 +152,7 @@ fn mean_power(session: &Session<'_>, run: &str, window: (&str, &str)) -> Result<
     let path = session.at(&name);
     let fault = |error| format!("{path}: {error}");
     let mut file = Hashed::open(session.tree, &path).map_err(fault)?;
-    let mean = samples::mean_of(&mut file, &path, window, reading)?;
+    let mean = samples::mean_of(&mut file, &path, window.as_run_window(), reading)?;
     session.keep_sha1(&name, &file.sha1().map_err(fault)?);
     Ok(rounded(mean.map_or(-1.0, |mean| mean.watts), 5))
 }

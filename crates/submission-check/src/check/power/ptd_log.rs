@@ -5,6 +5,7 @@ use regatta_catalogue::round::PowerRules;
 use serde_json::Value;
 
 use super::{
+    check_failure::CheckFailure,
     samples::{plain_unix_seconds, unix_seconds},
     session::{Session, SessionFinding, Verdict},
 };
@@ -27,8 +28,22 @@ pub(super) struct Log<'a> {
     verbatim: bool,
     /// The seconds that are added to its timestamps.
     shift: f64,
-    ranging: (f64, f64),
-    run: (f64, f64),
+    ranging: Interval,
+    run: Interval,
+}
+
+/// The time from the begin to the end of a run, in seconds since 1970.
+#[derive(Debug, Clone, Copy, Default)]
+struct Interval {
+    begin: f64,
+    end: f64,
+}
+
+impl Interval {
+    /// Returns whether `time` is inside, at least `margin` seconds from both ends.
+    fn contains(self, time: f64, margin: f64) -> bool {
+        self.begin + margin < time && time < self.end - margin
+    }
 }
 
 /// The severity of a report.
@@ -48,7 +63,7 @@ struct ReportLine<'a> {
 }
 
 /// The time of a line. It is `None` without a timestamp, and an error if the timestamp is not a valid time.
-type Time = Result<Option<f64>, String>;
+type Time = Result<Option<f64>, CheckFailure>;
 
 /// A report in a line.
 struct Report<'a> {
@@ -99,12 +114,12 @@ pub(super) fn missing_end(session: &Session<'_>) -> Option<f64> {
         .filter_map(|line| log.time(line).ok().flatten())
         .last()?;
     // Rounds that read its times as local ones say nothing about them.
-    (!log.rules.log_in_local_time && last < log.run.1).then_some(log.run.1 - last)
+    (!log.rules.log_in_local_time && last < log.run.end).then_some(log.run.end - last)
 }
 
 impl<'a> Log<'a> {
     /// Reads the log of a session.
-    pub(super) fn read(session: &Session<'a>) -> Result<Self, String> {
+    pub(super) fn read(session: &Session<'a>) -> Result<Self, CheckFailure> {
         let name = FILE;
         let bytes = session
             .tree
@@ -118,7 +133,7 @@ impl<'a> Log<'a> {
             true => text,
             false => text.replace("\r\n", "\n").replace('\r', "\n"),
         };
-        let (begin, end) = session.window("run_1")?;
+        let window = session.window("run_1")?;
         let stamp = |text: &str| unix_seconds(text).ok_or_else(|| format!("`{text}` is not a time stamp"));
         let zone = match session.server.get("timezone") {
             Some(Value::String(text)) => text.trim().parse().ok(),
@@ -135,8 +150,11 @@ impl<'a> Log<'a> {
             } else {
                 0.0
             },
-            ranging: (0.0, 0.0),
-            run: (stamp(&begin)?, stamp(&end)?),
+            ranging: Interval::default(),
+            run: Interval {
+                begin: stamp(&window.begin)?,
+                end: stamp(&window.end)?,
+            },
         };
         let name = session.server.get("session_name");
         log.ranging = log.find_ranging(name.and_then(Value::as_str).unwrap_or_default())?;
@@ -160,12 +178,12 @@ impl<'a> Log<'a> {
         }
         match time.or_else(|| unix_seconds(stamp)) {
             Some(time) => Ok(Some(time + self.shift)),
-            None => Err(format!("`{stamp}` is not a time stamp")),
+            None => Err(format!("`{stamp}` is not a time stamp").into()),
         }
     }
 
     /// Finds the ranging run: from its mark to the next completed test.
-    fn find_ranging(&self, name: &str) -> Result<(f64, f64), String> {
+    fn find_ranging(&self, name: &str) -> Result<Interval, CheckFailure> {
         let quote = if name.contains('\'') { '"' } else { '\'' };
         let start = format!(": Go with mark {quote}{name}_ranging{quote}");
         let mut begin = None;
@@ -178,11 +196,11 @@ impl<'a> Log<'a> {
             };
             match begin {
                 None if is(&start) => begin = Some(time),
-                Some(begin) if is(": Completed test") => return Ok((begin, time)),
+                Some(begin) if is(": Completed test") => return Ok(Interval { begin, end: time }),
                 _ => {}
             }
         }
-        Err("the ranging run is not in ptd_logs.txt".to_owned())
+        Err("the ranging run is not in ptd_logs.txt".into())
     }
 
     /// Checks that PTDaemon's uncertainty check was active before the ranging run began.
@@ -195,9 +213,9 @@ impl<'a> Log<'a> {
         let line = self.text.lines().find(|line| activated(line).is_some());
         let line = line.ok_or("the uncertainty was not watched: `is activated` is not in ptd_logs.txt")?;
         match self.time(line)? {
-            Some(time) if time < self.ranging.0 => Ok(()),
+            Some(time) if time < self.ranging.begin => Ok(()),
             Some(_) => Err("the uncertainty was watched only after the ranging run had begun".into()),
-            None => Err("the line that says that the uncertainty is watched has no time stamp".into()),
+            None => Err("the line about the monitored uncertainty has no time stamp".into()),
         }
     }
 
@@ -251,18 +269,18 @@ impl<'a> Log<'a> {
         }
         let report = report(report_line, Word::Warning).ok()??;
         let margin = f64::from(self.rules.clock_tolerance_ms) / 1e3;
-        let within = self.run.0 + margin < report.time && report.time < self.run.1 - margin;
+        let within = self.run.contains(report.time, margin);
         (within && is_uncertainty(report.text)).then_some(report.text)
     }
 
     fn in_ranging(&self, time: f64) -> bool {
-        self.ranging.0 < time && time < self.ranging.1
+        self.ranging.contains(time, 0.0)
     }
 
     fn warning(&self, report: &Report<'_>) -> Verdict {
         let rules = self.rules;
         let margin = rules.warning_margin_s;
-        if !(self.run.0 + margin < report.time && report.time < self.run.1 - margin) {
+        if !self.run.contains(report.time, margin) {
             return Ok(());
         }
         let text = format!("in the testing run: {}", report.message());
@@ -292,7 +310,7 @@ impl<'a> Log<'a> {
 }
 
 /// Returns the report after `word` in a line.
-fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<'a>>, String> {
+fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<'a>>, CheckFailure> {
     let word = word as usize;
     let Some(at) = report_line.words[word] else {
         return Ok(None);
@@ -310,7 +328,7 @@ fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<
             text: text.trim(),
             time,
         })),
-        None => Err(format!("`{line}` has no time stamp")),
+        None => Err(format!("`{line}` has no time stamp").into()),
     }
 }
 

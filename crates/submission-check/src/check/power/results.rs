@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
 
 use super::{
+    check_failure::CheckFailure,
     ptd_log,
     session::{Session, Verdict},
 };
@@ -81,9 +82,9 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
 }
 
 /// Returns a description's checksums of the files in `FILES`.
-fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, String> {
+fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, CheckFailure> {
     let Some(Value::Object(results)) = description.get("results") else {
-        return Err("results is not an object".to_owned());
+        return Err("results is not an object".into());
     };
     let known = results.iter().filter(|(file, _)| FILES.contains(&file.as_str()));
     Ok(known
@@ -92,7 +93,7 @@ fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, 
 }
 
 /// Returns the SHA-1 of a file of the session, or `None` if the file does not exist.
-fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
+fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, CheckFailure> {
     let path = session.at(name);
     if !session.tree.exists(&path) {
         return Ok(None);
@@ -109,5 +110,5 @@ fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
     let whole = Hashed::open(session.tree, &path).and_then(Hashed::sha1);
     whole
         .map(Some)
-        .map_err(|error| format!("{name} cannot be read: {error}"))
+        .map_err(|error| format!("{name} cannot be read: {error}").into())
 }

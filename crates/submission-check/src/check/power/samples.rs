@@ -4,7 +4,11 @@
 
 use std::io::Read;
 
-use crate::{check::lines::Lines, tree::Tree};
+use super::CheckFailure;
+use crate::{
+    check::{lines::Lines, run_log::RunLog},
+    tree::Tree,
+};
 
 /// The longest line that is read, in bytes. PTDaemon's lines are shorter.
 const MAX_LINE: usize = 1 << 16;
@@ -28,6 +32,23 @@ const FACTOR_AFTER_WATTS: usize = 5;
 
 /// The longest accepted gap between samples, in seconds. PTDaemon samples once per second and may miss some samples.
 const MAX_GAP: f64 = 15.0;
+
+/// LoadGen's timestamps of the begin and end of a run, `month-day-year hour:minute:second.fraction`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunWindow<'a> {
+    pub(crate) begin: &'a str,
+    pub(crate) end: &'a str,
+}
+
+impl<'a> RunWindow<'a> {
+    /// Returns the window of a run's log, or `None` if a timestamp is missing.
+    pub(crate) fn of_log(log: &'a RunLog) -> Option<Self> {
+        Some(Self {
+            begin: log.text("power_begin")?,
+            end: log.text("power_end")?,
+        })
+    }
+}
 
 /// The mean power in a time window, and properties of its samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,9 +135,9 @@ pub(super) fn finding(mean: Option<MeanPower>, least: f64) -> Option<String> {
 pub(crate) fn mean(
     tree: &Tree,
     path: &str,
-    window: (&str, &str),
+    window: RunWindow<'_>,
     reading: Reading,
-) -> Result<Option<MeanPower>, String> {
+) -> Result<Option<MeanPower>, CheckFailure> {
     let file = tree.open(path).map_err(|error| format!("{path}: {error}"))?;
     mean_of(file, path, window, reading)
 }
@@ -125,11 +146,11 @@ pub(crate) fn mean(
 pub(crate) fn mean_of(
     input: impl Read,
     path: &str,
-    (begin, end): (&str, &str),
+    window: RunWindow<'_>,
     reading: Reading,
-) -> Result<Option<MeanPower>, String> {
+) -> Result<Option<MeanPower>, CheckFailure> {
     let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is not a power time stamp"));
-    let (begin, end) = (stamp(begin)?, stamp(end)?);
+    let (begin, end) = (stamp(window.begin)?, stamp(window.end)?);
     let mut lines = Lines::new(input, MAX_LINE);
     let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);
     let (mut last, mut longest_gap, mut disordered) = (begin, 0, false);

@@ -8,7 +8,7 @@ use std::{
 use regatta_catalogue::round::PowerRules;
 use serde_json::{Map, Value};
 
-use super::ptd_log;
+use super::{check_failure::CheckFailure, ptd_log, samples::RunWindow};
 use crate::{check::run_log::RunLog, tree::Tree};
 
 /// The largest description that is read, in bytes. Those of the client and server are shorter.
@@ -33,6 +33,12 @@ pub(super) enum SessionFinding {
     Warning(String),
     /// The check fails for this reason.
     Fault(String),
+}
+
+impl From<CheckFailure> for SessionFinding {
+    fn from(CheckFailure(reason): CheckFailure) -> Self {
+        Self::Fault(reason)
+    }
 }
 
 impl From<String> for SessionFinding {
@@ -71,15 +77,31 @@ pub(super) struct Session<'a> {
     ranging: Window,
     run: Window,
     /// PTDaemon's log, read on first use.
-    ptd_log: OnceCell<Result<ptd_log::Log<'a>, String>>,
+    ptd_log: OnceCell<Result<ptd_log::Log<'a>, CheckFailure>>,
     /// Hashes of files that were read completely.
     sha1: RefCell<BTreeMap<String, String>>,
     /// The findings in PTDaemon's log that the official program overlooks, by line, if the caller requests them.
     pub(super) overlooked: Option<RefCell<Vec<(u64, String)>>>,
 }
 
-/// LoadGen's timestamps of a run's begin and end, or the reason why they are missing.
-type Window = Result<(String, String), String>;
+/// LoadGen's timestamps of a run's begin and end.
+#[derive(Debug, Clone)]
+pub(super) struct LoadGenWindow {
+    pub(super) begin: String,
+    pub(super) end: String,
+}
+
+impl LoadGenWindow {
+    pub(super) fn as_run_window(&self) -> RunWindow<'_> {
+        RunWindow {
+            begin: &self.begin,
+            end: &self.end,
+        }
+    }
+}
+
+/// The window of a run, or the reason why it is missing.
+type Window = Result<LoadGenWindow, CheckFailure>;
 
 impl<'a> Session<'a> {
     /// Reads both descriptions, and the runs' logs that the caller has not read.
@@ -88,15 +110,15 @@ impl<'a> Session<'a> {
         directory: &'a str,
         rules: &'a PowerRules,
         known: SessionLogs<'_>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, CheckFailure> {
         let mut session = Self {
             tree,
             directory,
             rules,
             client: Map::new(),
             server: Map::new(),
-            ranging: Err(String::new()),
-            run: Err(String::new()),
+            ranging: Err(CheckFailure::from("")),
+            run: Err(CheckFailure::from("")),
             ptd_log: OnceCell::new(),
             sha1: RefCell::default(),
             overlooked: None,
@@ -111,7 +133,7 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    fn description(&self, name: &str) -> Result<Map<String, Value>, String> {
+    fn description(&self, name: &str) -> Result<Map<String, Value>, CheckFailure> {
         let bytes = self
             .tree
             .read(&self.at(name), MAX)
@@ -125,12 +147,12 @@ impl<'a> Session<'a> {
         if missing.is_empty() {
             Ok(description)
         } else {
-            Err(format!("{name} has no {}", missing.join(", ")))
+            Err(format!("{name} has no {}", missing.join(", ")).into())
         }
     }
 
     /// Returns PTDaemon's log, or the reason why it cannot be used.
-    pub(super) fn ptd_log(&self) -> Result<&ptd_log::Log<'a>, String> {
+    pub(super) fn ptd_log(&self) -> Result<&ptd_log::Log<'a>, CheckFailure> {
         let log = self.ptd_log.get_or_init(|| ptd_log::Log::read(self));
         log.as_ref().map_err(Clone::clone)
     }
@@ -180,18 +202,24 @@ impl<'a> Session<'a> {
             let text = log.text(key).map(str::to_owned);
             text.ok_or_else(|| format!("{name} has no {key}"))
         };
-        Ok((stamp("power_begin")?, stamp("power_end")?))
+        Ok(LoadGenWindow {
+            begin: stamp("power_begin")?,
+            end: stamp("power_end")?,
+        })
     }
 }
 
-pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
+pub(super) fn list<'a>(
+    description: &'a Map<String, Value>,
+    field: &str,
+) -> Result<&'a [Value], CheckFailure> {
     match description.get(field) {
         Some(Value::Array(list)) => Ok(list),
-        _ => Err(format!("{field} is not a list")),
+        _ => Err(format!("{field} is not a list").into()),
     }
 }
 
-pub(super) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str, String> {
+pub(super) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str, CheckFailure> {
     let text = object.get(field).and_then(Value::as_str);
-    text.ok_or_else(|| format!("{field} is missing, or no text"))
+    text.ok_or_else(|| format!("{field} is missing, or no text").into())
 }

@@ -5,7 +5,7 @@ use regatta_fsutil::hash::sha256_hex;
 use regatta_mllog::read::Value;
 
 use super::{
-    accuracy_figures::{self, Text},
+    accuracy_figures::{self, AccuracyFigure, Text},
     case::Case,
     facts::Metric,
     performance,
@@ -145,8 +145,12 @@ fn metrics(case: &Case<'_>, path: &str, library: Option<u64>, findings: &mut Fin
             seen |= number.is_some();
             let met = number.is_some_and(|number| if lower { number >= limit } else { number <= limit });
             if let Some(number) = number.filter(|_| lower) {
-                let reference = (bound.metric.as_str(), number, bound.reference);
-                accuracy_figures::too_good(case, (path, line), reference, findings);
+                let figure = AccuracyFigure {
+                    metric: bound.metric.as_str(),
+                    value: number,
+                    reference: bound.reference,
+                };
+                accuracy_figures::too_good(case, (path, line), figure, findings);
             }
             if !met && case.bound() {
                 let side = if lower { "below" } else { "above" };
@@ -156,7 +160,7 @@ fn metrics(case: &Case<'_>, path: &str, library: Option<u64>, findings: &mut Fin
             }
         }
         if !seen && lower && case.bound() {
-            let text = format!("{} is not given", bound.metric);
+            let text = format!("{} is missing", bound.metric);
             let fix = "put the reference accuracy script's output there";
             findings.error(rules::ACCURACY, path, text, fix);
         }

@@ -29,9 +29,19 @@ pub(super) struct Text<'a> {
     pub(super) lines: &'a [String],
 }
 
+/// A line of a text file.
+#[derive(Debug, Clone, Copy)]
+struct TextLine<'a> {
+    /// Counted from 1.
+    number: u64,
+    text: &'a str,
+}
+
 impl Text<'_> {
-    fn numbered(&self) -> impl Iterator<Item = (u64, &str)> {
-        (1..).zip(self.lines.iter().map(String::as_str))
+    fn numbered(&self) -> impl Iterator<Item = TextLine<'_>> {
+        (1..)
+            .zip(self.lines)
+            .map(|(number, text)| TextLine { number, text })
     }
 
     fn error(&self, line: u64, text: String, findings: &mut Findings) {
@@ -46,47 +56,42 @@ pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, find
         .dataset_samples_in(case.scenario)
         .filter(|_| case.bound());
     let expected = data_set.or(library);
-    for (line, written) in text.numbered() {
-        top1(text, (line, written), findings);
-        sums(text, (line, written), findings);
-        found_results(text, (line, written), expected, findings);
-        let samples = counted(written).map(|(_, _, total)| total as f64);
+    for line in text.numbered() {
+        top1(text, line, findings);
+        sums(text, line, findings);
+        found_results(text, line, expected, findings);
+        let samples = counted(line.text).map(|(_, _, total)| total as f64);
         let samples = samples
-            .or_else(|| named(written, "gen_num"))
-            .or_else(|| named(written, "num-samples"));
+            .or_else(|| named(line.text, "gen_num"))
+            .or_else(|| named(line.text, "num-samples"));
         if let (Some(samples), Some(expected)) = (samples, expected)
             && samples != expected as f64
         {
             let text_of = format!("accuracy is of {samples} samples, the data set has {expected}");
-            findings.error(rules::DATASET, (text.path, Some(line)), text_of, FIX);
+            findings.error(rules::DATASET, (text.path, Some(line.number)), text_of, FIX);
         }
     }
     average_precision(text, findings);
 }
 
 /// Checks the number of responses that a script for detections prints. A log may repeat samples, but must contain all.
-fn found_results(
-    text: &Text<'_>,
-    (line, written): (u64, &str),
-    expected: Option<u64>,
-    findings: &mut Findings,
-) {
+fn found_results(text: &Text<'_>, line: TextLine<'_>, expected: Option<u64>, findings: &mut Findings) {
     let counted = |what: &str| -> Option<u64> {
-        let count = written.trim().strip_prefix("found ")?.strip_suffix(what)?;
+        let count = line.text.trim().strip_prefix("found ")?.strip_suffix(what)?;
         count.parse().ok()
     };
     let Some(expected) = expected else { return };
     for what in [" results", " images"] {
         if let Some(found) = counted(what).filter(|&found| found < expected) {
             let text_of = format!("accuracy is of {found}{what}, the data set has {expected} samples");
-            findings.error(rules::DATASET, (text.path, Some(line)), text_of, FIX);
+            findings.error(rules::DATASET, (text.path, Some(line.number)), text_of, FIX);
         }
     }
 }
 
 /// Checks that a top-1 accuracy is the share of correct samples.
-fn top1(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) {
-    let Some((percent, good, total)) = counted(written) else {
+fn top1(text: &Text<'_>, line: TextLine<'_>, findings: &mut Findings) {
+    let Some((percent, good, total)) = counted(line.text) else {
         return;
     };
     let share = good as f64 / total as f64 * 100.0;
@@ -94,82 +99,101 @@ fn top1(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) 
     let close = (share - percent).abs() < THREE_PLACES;
     if !close {
         let found = format!("accuracy is {percent} %, {good} of {total} are {share:.3} %");
-        text.error(line, found, findings);
+        text.error(line.number, found, findings);
     }
 }
 
 /// Checks results that are sums or averages of other figures in the same line.
-fn sums(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) {
+fn sums(text: &Text<'_>, line: TextLine<'_>, findings: &mut Findings) {
     let mut judge = |what: &str, found: f64, made: f64, slack: f64| {
         // The comparison is false for NaN, so NaN is an error.
         let close = (found - made).abs() <= slack;
         if !close {
             text.error(
-                line,
+                line.number,
                 format!("{what} is {found}, the line's other figures make {made:.5}"),
                 findings,
             );
         }
     };
-    if let Some(rest) = written.strip_prefix("Word Error Rate:")
+    if let Some(rest) = line.text.strip_prefix("Word Error Rate:")
         && let (Some(errors), Some(accuracy)) = (first_number(rest), after(rest, "accuracy="))
     {
         judge("accuracy", accuracy, 100.0 - errors, THREE_PLACES);
     }
-    if written.trim_start().starts_with("Accuracy:")
+    if line.text.trim_start().starts_with("Accuracy:")
         && let (Some(mean), Some(kidney), Some(tumor)) = (
-            after(written, "mean ="),
-            after(written, "kidney ="),
-            after(written, "tumor ="),
+            after(line.text, "mean ="),
+            after(line.text, "kidney ="),
+            after(line.text, "tumor ="),
         )
     {
         judge("mean", mean, f64::midpoint(kidney, tumor), FOUR_PLACES);
     }
     if let (Some(each), Some(tokens), Some(samples)) = (
-        named(written, "tokens_per_sample"),
-        named(written, "gen_tok_len"),
-        named(written, "gen_num"),
+        named(line.text, "tokens_per_sample"),
+        named(line.text, "gen_tok_len"),
+        named(line.text, "gen_num"),
     ) {
         judge("tokens_per_sample", each, tokens / samples, 0.051);
     }
-    let classes = ["Pedestrian", "Cyclist", "Car"].map(|class| after(written, &format!("'{class}': [")));
-    if let (Some(total), [Some(a), Some(b), Some(c)]) = (named(written, "Total"), classes) {
+    let classes = ["Pedestrian", "Cyclist", "Car"].map(|class| after(line.text, &format!("'{class}': [")));
+    if let (Some(total), [Some(a), Some(b), Some(c)]) = (named(line.text, "Total"), classes) {
         judge("Total", total, (a + b + c) / 3.0, THREE_PLACES);
     }
-    let (exact, f1) = (named(written, "exact_match"), named(written, "f1"));
+    let (exact, f1) = (named(line.text, "exact_match"), named(line.text, "f1"));
     if let (Some(exact), Some(f1)) = (exact, f1)
         && f1 < exact
     {
-        text.error(line, format!("f1 is {f1}, below exact_match, {exact}"), findings);
+        text.error(
+            line.number,
+            format!("f1 is {f1}, below exact_match, {exact}"),
+            findings,
+        );
     }
 }
 
 /// Checks that `mAP` repeats the average precision in percent.
 fn average_precision(text: &Text<'_>, findings: &mut Findings) {
     let mut average = None;
-    for (line, written) in text.numbered() {
-        if let Some(rest) = written.trim_start().strip_prefix(AVERAGE_PRECISION) {
+    for line in text.numbered() {
+        if let Some(rest) = line.text.trim_start().strip_prefix(AVERAGE_PRECISION) {
             let places = rest.trim().split_once('.').map_or(0, |(_, places)| places.len());
             let slack = 0.6 * 10_f64.powi(2 - i32::try_from(places).unwrap_or(0));
             average = first_number(rest).map(|average| (average * 100.0, slack));
         }
-        let percent = written.strip_prefix("mAP=").and_then(first_number);
+        let percent = line.text.strip_prefix("mAP=").and_then(first_number);
         if let (Some(percent), Some((average, slack))) = (percent, average)
             && (percent - average).abs() > slack + THREE_PLACES
         {
             let found = format!("mAP is {percent} %, the average precision above it is {average:.3} %");
-            text.error(line, found, findings);
+            text.error(line.number, found, findings);
         }
     }
+}
+
+/// A metric of an accuracy run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AccuracyFigure<'a> {
+    pub(super) metric: &'a str,
+    pub(super) value: f64,
+    /// The value of the reference model.
+    pub(super) reference: f64,
 }
 
 /// Warns about a result that is higher than the reference model's over the complete data set.
 pub(super) fn too_good(
     case: &Case<'_>,
-    (path, line): (&str, u64),
-    (metric, value, reference): (&str, f64, f64),
+    place: (&str, u64),
+    result: AccuracyFigure<'_>,
     findings: &mut Findings,
 ) {
+    let AccuracyFigure {
+        metric,
+        value,
+        reference,
+    } = result;
+    let (path, line) = place;
     // Some rounds state the reference as a fraction although the script prints a percentage.
     let reference = if value > 10.0 * reference {
         reference * 100.0

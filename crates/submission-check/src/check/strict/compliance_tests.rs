@@ -11,7 +11,7 @@ use super::{
     read_log::read_log,
     run_identity::{Role, RunIdentity},
     summary,
-    test_responses::{self, labelled},
+    test_responses::{self, TestedLogs, labelled},
 };
 use crate::check::{
     accuracy_text::test06_passed,
@@ -24,10 +24,24 @@ use crate::check::{
 const SHORT_SINGLE_STREAM: f64 = 200_000.0;
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
 
+/// The logs of a scenario that can be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScenarioLogs<'a> {
+    pub(super) performance: Option<&'a RunLog>,
+    pub(super) accuracy: Option<&'a RunLog>,
+}
+
+/// A compliance test and its directory.
+#[derive(Debug, Clone, Copy)]
+struct TestPlace<'a> {
+    test: &'a str,
+    directory: &'a str,
+}
+
 /// Checks the compliance tests of a scenario. The open division has none.
 pub(super) fn check(
     case: &Case<'_>,
-    (reference, accuracy): (Option<&RunLog>, Option<&RunLog>),
+    scenario: ScenarioLogs<'_>,
     runs: &mut Vec<RunIdentity>,
     findings: &mut Findings,
 ) {
@@ -35,13 +49,17 @@ pub(super) fn check(
         return;
     }
     for (test, directory) in case.rules.tests.iter().zip(directories(case)) {
+        let place = TestPlace {
+            test,
+            directory: &directory,
+        };
         if !case.context.tree.is_directory(&directory) {
             let fix = format!("run {test} and add its directory");
             findings.error(rules::TESTS, &directory, "is missing", fix);
             continue;
         }
         if !matches!(test.as_str(), "TEST01" | "TEST04" | "TEST05") {
-            verdict(case, (&directory, test), findings);
+            verdict(case, place, findings);
             continue;
         }
         let run = format!("{directory}/performance/run_1");
@@ -50,15 +68,20 @@ pub(super) fn check(
             performance::check(case, &run, log, Purpose::Test(test), findings);
             summary::check(case, &run, log, findings);
             runs.push(RunIdentity::of(case, &run, log, Role::Test(test.clone())));
-            if let Some(reference) = reference {
+            if let Some(reference) = scenario.performance {
                 let path = format!("{run}/mlperf_log_detail.txt");
                 agreement::check_test((reference, log), &path, findings);
             }
         }
         performance::files(case, &run, Severity::Error, findings);
-        verify_performance(case, (&directory, test), reference.zip(log.as_ref()), findings);
+        let logs = scenario.performance.zip(log.as_ref());
+        verify_performance(case, place, logs, findings);
         if test == "TEST01" {
-            test_responses::check(case, &directory, (log.as_ref(), accuracy), findings);
+            let logs = TestedLogs {
+                test: log.as_ref(),
+                accuracy: scenario.accuracy,
+            };
+            test_responses::check(case, &directory, logs, findings);
         }
     }
 }
@@ -75,7 +98,7 @@ pub(super) fn directories(case: &Case<'_>) -> impl Iterator<Item = String> {
 /// Checks the verdict of a test that has no performance score.
 ///
 /// These tests of language and recommendation models evaluate responses that a submission tree does not contain.
-fn verdict(case: &Case<'_>, (directory, test): (&str, &str), findings: &mut Findings) {
+fn verdict(case: &Case<'_>, TestPlace { test, directory }: TestPlace<'_>, findings: &mut Findings) {
     let name = match test {
         "TEST09" => "verify_output_len.txt",
         _ => "verify_accuracy.txt",
@@ -97,7 +120,7 @@ fn verdict(case: &Case<'_>, (directory, test): (&str, &str), findings: &mut Find
 /// Checks that the test's verdict file says that it passed, with the scores from the logs.
 fn verify_performance(
     case: &Case<'_>,
-    (directory, test): (&str, &str),
+    TestPlace { test, directory }: TestPlace<'_>,
     logs: Option<(&RunLog, &RunLog)>,
     findings: &mut Findings,
 ) {

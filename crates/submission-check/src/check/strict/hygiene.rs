@@ -19,9 +19,9 @@ const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 
 /// Checks the root and every entry of the tree.
 pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
-    for (path, reason) in context.tree.faults() {
+    for fault in context.tree.faults() {
         let fix = "see that every directory can be listed and no link leads in a circle";
-        findings.error(rules::READABLE, path, reason.as_str(), fix);
+        findings.error(rules::READABLE, &fault.path, fault.reason.as_str(), fix);
     }
     for name in context.tree.directories("").unwrap_or_default() {
         if !DIVISIONS.contains(&name) {
@@ -201,7 +201,7 @@ fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &m
         .count();
     if without > 0 || results.is_empty() {
         let text = format!(
-            "is missing, and {without} of {} results have no such document next to them",
+            "is missing, and {without} of {} results have no calibration document beside them",
             results.len()
         );
         findings.warning(rules::CALIBRATION, &path, text, fix);

@@ -15,7 +15,7 @@ pub(super) fn validity(run: &LoggedRun<'_>, findings: &mut Findings) {
             rules::VALID,
             KEY,
             text,
-            "repeat the run; the summary shows what was not met",
+            "repeat the run; the summary shows which conditions were not met",
         );
     }
     for key in ["result_min_duration_met", "result_min_queries_met"] {
@@ -43,7 +43,7 @@ pub(super) fn errors(run: &LoggedRun<'_>, findings: &mut Findings) {
             ),
             false => (
                 format!(
-                    "marked as an error, which LoadGen never does with such a record: {}",
+                    "marked as an error, which LoadGen never does with this record: {}",
                     error.text
                 ),
                 "put LoadGen's log of the run in its place",

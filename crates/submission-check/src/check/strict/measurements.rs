@@ -88,7 +88,7 @@ fn code(case: &Case<'_>, findings: &mut Findings) {
         format!("{home}/src")
     };
     if !case.context.tree.exists(&path) {
-        let fix = "add the code, or a README that says where it is";
+        let fix = "add the code, or a README that names its location";
         findings.error(rules::CODE, &path, "is missing", fix);
     }
 }

@@ -54,7 +54,8 @@ pub(super) fn check(jobs: &[Job], outcomes: &mut [Outcome]) {
 
 fn report(run: &RunIdentity, other: &str, findings: &mut Findings) {
     let text = format!("the same run as {other}: at least one of the two is a copy");
-    let fix = "measure each result on its own system and benchmark, and run each test separately";
+    let fix =
+        "measure each result in a separate run on its system and benchmark, and run each test separately";
     findings.error(rules::OWN_RUN, (run.path.as_str(), run.line), text, fix);
 }
 

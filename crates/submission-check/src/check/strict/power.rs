@@ -16,8 +16,8 @@ use crate::check::{
     finding::{Findings, Severity},
     hashed::Hashed,
     power::{
-        self, Outcome, SessionLogs,
-        samples::{self, MeanPower, Reading},
+        self, CheckFailure, Outcome, SessionLogs,
+        samples::{self, MeanPower, Reading, RunWindow},
     },
     rules,
     run_log::RunLog,
@@ -202,7 +202,7 @@ fn mean_power(
     findings: &mut Findings,
 ) -> (Option<MeanPower>, Option<String>) {
     let path = format!("{directory}/spl.txt");
-    let Some(window) = log.text("power_begin").zip(log.text("power_end")) else {
+    let Some(window) = RunWindow::of_log(log) else {
         let path = format!("{directory}/mlperf_log_detail.txt");
         findings.error(
             rules::POWER,
@@ -217,7 +217,7 @@ fn mean_power(
         zeros: false,
         factor: false,
     };
-    let fault = |error| format!("{path}: {error}");
+    let fault = |error| CheckFailure::from(format!("{path}: {error}"));
     let read = Hashed::open(case.context.tree, &path)
         .map_err(fault)
         .and_then(|mut file| {
@@ -227,8 +227,13 @@ fn mean_power(
     match read {
         // The session's own faults have what is wrong with the samples.
         Ok((mean, sha1)) => (mean, Some(sha1)),
-        Err(text) => {
-            findings.error(rules::POWER, &path, text, "put PTDaemon's log in its place");
+        Err(failure) => {
+            findings.error(
+                rules::POWER,
+                &path,
+                failure.to_string(),
+                "put PTDaemon's log in its place",
+            );
             (None, None)
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     accuracy, agreement,
     case::Case,
-    compliance_tests,
+    compliance_tests::{self, ScenarioLogs},
     context::Context,
     endpoints,
     facts::{self, Facts},
@@ -113,8 +113,11 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     };
     performance::files(case, &run, surplus, findings);
     agreement::check(case, performance.as_ref(), accuracy_log.as_ref(), findings);
-    let both = (performance.as_ref(), accuracy_log.as_ref());
-    compliance_tests::check(case, both, runs, findings);
+    let logs = ScenarioLogs {
+        performance: performance.as_ref(),
+        accuracy: accuracy_log.as_ref(),
+    };
+    compliance_tests::check(case, logs, runs, findings);
     let power = power::check(case, performance.as_ref(), runs, findings);
     let accepted = measured.is_some() && !case.job.tainted && findings.errors() == 0;
     outcome.results.push(row(case.job, measured, units, accepted));
@@ -137,7 +140,7 @@ fn spelling(case: &Case<'_>, performance: Option<&RunLog>, findings: &mut Findin
         return;
     }
     let text = format!("is spelt `{found}`, not `{scenario}`, and was measured");
-    let fix = "rename it: the official checker treats such results as inferred";
+    let fix = "rename it: the official checker treats results of this name as inferred";
     findings.warning(rules::SCENARIOS, case.results, text, fix);
 }
 

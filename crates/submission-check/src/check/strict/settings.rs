@@ -155,7 +155,7 @@ pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut F
     }
     for (key, expected) in found {
         let text = format!(
-            "{key} is {}, LoadGen makes {expected} of what was requested",
+            "{key} is {}, but LoadGen derives {expected} from the requested settings",
             run.found(key)
         );
         run.error(findings, rules::SETTINGS, key, text);

@@ -33,13 +33,24 @@ pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findin
     }
 }
 
-/// The model, the scenario and the name of a key. `*` matches all models or scenarios.
-type Key = (String, String, String);
+/// A key of a conf file. `*` matches all models or scenarios.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    model: String,
+    scenario: String,
+    name: String,
+}
+
+/// A value of a conf file.
+struct ConfValue {
+    line: u64,
+    text: String,
+}
 
 /// A conf file's values.
 struct ConfFile {
     path: String,
-    values: BTreeMap<Key, (u64, String)>,
+    values: BTreeMap<Key, ConfValue>,
 }
 
 impl ConfFile {
@@ -53,7 +64,8 @@ impl ConfFile {
                 continue;
             };
             if let Some(key) = key(case, name) {
-                values.insert(key, (line, value.to_owned()));
+                let text = value.to_owned();
+                values.insert(key, ConfValue { line, text });
             }
         }
         Some(Self {
@@ -69,12 +81,12 @@ impl ConfFile {
             .filter_map(|(name, value)| Some((key(case, name)?, value.as_str())))
             .collect();
         let mut differences = Vec::new();
-        for (key, (line, value)) in &self.values {
+        for (key, ConfValue { line, text: value }) in &self.values {
             let (severity, text) = match of_round.get(key) {
                 Some(expected) if same(expected, value) => continue,
                 Some(expected) => {
                     // Seeds of another round are errors in the logs, if the runs used them.
-                    let severity = match key.2.ends_with("_rng_seed") {
+                    let severity = match key.name.ends_with("_rng_seed") {
                         true => Severity::Warning,
                         false => Severity::Error,
                     };
@@ -109,20 +121,23 @@ impl ConfFile {
     }
 
     fn compare_with_log(&self, case: &Case<'_>, log: &RunLog, findings: &mut Findings) {
-        let seed = self.values.iter().find(|(key, _)| key.2.ends_with("_rng_seed"));
-        if let Some((key, (line, _))) = seed.filter(|(key, _)| !key.2.starts_with("accuracy_log")) {
+        let seed = self
+            .values
+            .iter()
+            .find(|(key, _)| key.name.ends_with("_rng_seed"));
+        if let Some((key, value)) = seed.filter(|(key, _)| !key.name.starts_with("accuracy_log")) {
             let text = format!(
                 "{} has no effect: LoadGen reads seeds from mlperf.conf only",
                 shown(key)
             );
             let fix = "add the user.conf with which LoadGen ran, not its mlperf.conf";
-            findings.warning(rules::CONFS, (self.path.as_str(), Some(*line)), text, fix);
+            findings.warning(rules::CONFS, (self.path.as_str(), Some(value.line)), text, fix);
         }
         let Some(scenario) = log.text("effective_scenario") else {
             return;
         };
         for (name, record) in LENGTHS {
-            let Some((line, value)) = self.find(case, scenario, name) else {
+            let Some(ConfValue { line, text: value }) = self.find(case, scenario, name) else {
                 continue;
             };
             if let (Ok(written), Some(logged)) = (value.parse::<f64>(), log.number(record))
@@ -130,13 +145,13 @@ impl ConfFile {
             {
                 let text = format!("{name} is {value}, the log has {record} {logged}");
                 let fix = "add the user.conf with which LoadGen ran";
-                findings.error(rules::CONFS, (self.path.as_str(), Some(line)), text, fix);
+                findings.error(rules::CONFS, (self.path.as_str(), Some(*line)), text, fix);
             }
         }
     }
 
-    /// Returns the line and the value that LoadGen uses for the benchmark in `scenario`.
-    fn find(&self, case: &Case<'_>, scenario: &str, name: &str) -> Option<(u64, &str)> {
+    /// Returns the value that LoadGen uses for the benchmark in `scenario`.
+    fn find(&self, case: &Case<'_>, scenario: &str, name: &str) -> Option<&ConfValue> {
         let benchmark = case.job.benchmark.as_str();
         [
             (benchmark, scenario),
@@ -146,10 +161,12 @@ impl ConfFile {
         ]
         .into_iter()
         .find_map(|(model, scenario)| {
-            let key = (model.to_owned(), scenario.to_owned(), name.to_owned());
-            self.values.get(&key)
+            self.values.get(&Key {
+                model: model.to_owned(),
+                scenario: scenario.to_owned(),
+                name: name.to_owned(),
+            })
         })
-        .map(|(line, value)| (*line, value.as_str()))
     }
 }
 
@@ -169,16 +186,26 @@ fn key(case: &Case<'_>, full: &str) -> Option<Key> {
             .get(model)
             .map_or(model, String::as_str),
     };
-    Some((model.to_owned(), scenario.to_owned(), name.to_owned()))
+    Some(Key {
+        model: model.to_owned(),
+        scenario: scenario.to_owned(),
+        name: name.to_owned(),
+    })
 }
 
 /// Returns whether LoadGen reads the key in a run of this result.
-fn applies(case: &Case<'_>, (model, scenario, _): &Key) -> bool {
+fn applies(case: &Case<'_>, Key { model, scenario, .. }: &Key) -> bool {
     (model == "*" || *model == case.job.benchmark)
         && (scenario == "*" || scenario == case.scenario.run().as_str())
 }
 
-fn shown((model, scenario, name): &Key) -> String {
+fn shown(
+    Key {
+        model,
+        scenario,
+        name,
+    }: &Key,
+) -> String {
     format!("{model}.{scenario}.{name}")
 }
 

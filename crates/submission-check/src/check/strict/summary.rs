@@ -60,7 +60,7 @@ fn verdict(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
     let valid = summary.verdict == Some(Verdict::Valid);
     if valid != (log.text("result_validity") == Some("VALID")) {
         let verdict = if valid { "VALID" } else { "no VALID" };
-        let text = format!("says {verdict}, the detail log does not");
+        let text = format!("has {verdict}, but the detail log differs");
         findings.error(rules::AGREEMENT, run.path, text, FIX);
     }
     for (what, stated, key) in [
@@ -91,7 +91,7 @@ fn verdict(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
             _ => continue,
         };
         if log.flag(key).is_some_and(|met| met != requirement.satisfied) {
-            let text = format!("{}: the detail log says otherwise", requirement.name);
+            let text = format!("{}: differs from the detail log", requirement.name);
             findings.error(rules::AGREEMENT, (run.path, Some(requirement.line)), text, FIX);
         }
     }

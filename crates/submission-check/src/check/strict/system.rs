@@ -7,6 +7,7 @@ use super::{Context, accelerators};
 use crate::check::{
     finding::{Findings, Rule, Severity},
     official::truthy,
+    place::SystemPlace,
     rules,
 };
 
@@ -54,12 +55,13 @@ pub(super) fn object(
 }
 
 /// Checks the description of a system.
-pub(super) fn check(
-    context: &Context<'_>,
-    (division, submitter, name): (&str, &str, &str),
-    findings: &mut Findings,
-) -> System {
-    let path = format!("{division}/{submitter}/systems/{name}.json");
+pub(super) fn check(context: &Context<'_>, place: SystemPlace<'_>, findings: &mut Findings) -> System {
+    let path = place.description();
+    let SystemPlace {
+        division,
+        submitter,
+        system: name,
+    } = place;
     let Some(json) = object(context, &path, rules::SYSTEM, findings) else {
         return System::default();
     };

@@ -11,13 +11,17 @@ const FIX: &str = "run TEST01's verification again and put its output there";
 /// The allowed deviation of the number of logged responses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 7.0;
 
+/// The logs that TEST01's output describes, as far as they can be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TestedLogs<'a> {
+    /// The log of the test's run.
+    pub(super) test: Option<&'a RunLog>,
+    /// The log of the scenario's accuracy run.
+    pub(super) accuracy: Option<&'a RunLog>,
+}
+
 /// Checks TEST01's files in `directory` against the log of its run and the log of the accuracy run.
-pub(super) fn check(
-    case: &Case<'_>,
-    directory: &str,
-    (log, accuracy): (Option<&RunLog>, Option<&RunLog>),
-    findings: &mut Findings,
-) {
+pub(super) fn check(case: &Case<'_>, directory: &str, logs: TestedLogs<'_>, findings: &mut Findings) {
     let path = format!("{directory}/verify_accuracy.txt");
     let Some(lines) = accuracy::lines(case, &path, findings) else {
         return;
@@ -28,8 +32,8 @@ pub(super) fn check(
         path: &path,
     };
     counters.check(passed, findings);
-    counters.check_accuracy_run(case, accuracy, findings);
-    if let Some(log) = log {
+    counters.check_accuracy_run(case, logs.accuracy, findings);
+    if let Some(log) = logs.test {
         let log_path = format!("{directory}/performance/run_1/mlperf_log_detail.txt");
         counters.check_run(
             &LoggedRun {
@@ -96,7 +100,7 @@ impl Counters<'_> {
             .get("num_perf_log_data_mismatch")
             .map_or(0.0, |(_, count)| count);
         if passed && (mismatches > 0.0 || compared == 0.0) {
-            let text = format!("says TEST PASS with {mismatches} mismatches of {compared}");
+            let text = format!("has TEST PASS with {mismatches} mismatches of {compared}");
             self.error(None, text, findings);
         }
         let known = self
@@ -215,7 +219,7 @@ fn fallback(case: &Case<'_>, base: &str, findings: &mut Findings) {
         if !close {
             let text = match values {
                 Some((a, b)) => format!("{} is {a} and {b}, more than {most} % apart", bound.metric),
-                None => format!("{} is not given in both files", bound.metric),
+                None => format!("{} is missing from one of the files", bound.metric),
             };
             let fix = "repeat TEST01, or find out what differs between the two runs";
             findings.error(rules::TEST_ACCURACY, base, text, fix);

@@ -9,7 +9,11 @@ use super::{
     Context, hygiene,
     system::{self, System},
 };
-use crate::check::{finding::Findings, place::ScenarioPlace, rules};
+use crate::check::{
+    finding::Findings,
+    place::{ScenarioPlace, SystemPlace},
+    rules,
+};
 
 /// A scenario to check.
 #[derive(Debug)]
@@ -45,12 +49,12 @@ pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
                 .directories(&format!("{home}/results"))
                 .unwrap_or_default()
             {
-                walk_system(
-                    context,
-                    (division, submitter, system),
-                    &own,
-                    (findings, &mut jobs),
-                );
+                let place = SystemPlace {
+                    division,
+                    submitter,
+                    system,
+                };
+                walk_system(context, place, &own, (findings, &mut jobs));
             }
         }
     }
@@ -59,14 +63,14 @@ pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
 
 fn walk_system(
     context: &Context<'_>,
-    (division, submitter, name): (&str, &str, &str),
+    place: SystemPlace<'_>,
     own: &BTreeMap<String, String>,
     (findings, jobs): (&mut Findings, &mut Vec<Job>),
 ) {
     let before = findings.errors();
-    let system = Arc::new(system::check(context, (division, submitter, name), findings));
+    let system = Arc::new(system::check(context, place, findings));
     let tainted = findings.errors() > before;
-    let path = format!("{division}/{submitter}/results/{name}");
+    let path = place.results();
     for model in context.tree.directories(&path).unwrap_or_default() {
         let before = findings.errors();
         let path = format!("{path}/{model}");
@@ -75,19 +79,13 @@ fn walk_system(
         check_model(
             context,
             (&path, &benchmark),
-            (division, &system),
+            (place.division, &system),
             &scenarios,
             findings,
         );
         let tainted = tainted || findings.errors() > before;
         jobs.extend(scenarios.into_iter().map(|scenario| Job {
-            place: ScenarioPlace {
-                division: division.to_owned(),
-                submitter: submitter.to_owned(),
-                system: name.to_owned(),
-                model: model.to_owned(),
-                scenario: scenario.to_owned(),
-            },
+            place: place.scenario(model, scenario),
             benchmark: benchmark.clone(),
             description: Arc::clone(&system),
             tainted,

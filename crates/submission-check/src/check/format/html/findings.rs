@@ -45,7 +45,7 @@ pub(super) fn groups(page: &mut String, findings: &[Finding]) {
         let advice = group::advice(group.severity);
         let _ = writeln!(
             page,
-            "</ul><p class=mend><small>{advice}</small>{}</p></details>",
+            "</ul><p class=hint><small>{advice}</small>{}</p></details>",
             escaped(group.fix)
         );
     }

@@ -25,16 +25,19 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
         let path = format!("{directory}/{name}");
         if context.tree.exists(&path) {
             let text = accuracy::text(context, &path)?;
-            let stated = setting(&text, place).map_err(|line| Crash(format!("{path}: `{line}`")))?;
+            let stated =
+                setting(&text, place).map_err(|InvalidLine(line)| Crash(format!("{path}: `{line}`")))?;
             used = stated.unwrap_or(used);
         }
     }
     Ok(used)
 }
 
-/// Returns the setting from the first line for this benchmark and scenario. The error is a line at which the official program
-/// ends.
-fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, String> {
+/// A line of a conf file at which the official program ends.
+struct InvalidLine(String);
+
+/// Returns the setting from the first line for this benchmark and scenario.
+fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, InvalidLine> {
     let benchmark = place.model.replace("-99.9", "").replace("-99", "");
     let is = |part: &str, name: &str| part == name || part == "*";
     for line in text.lines() {
@@ -43,10 +46,12 @@ fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, String> {
             continue;
         }
         let parts: Vec<_> = line.split('=').collect();
-        let [key, value] = parts[..] else { return Err(line) };
+        let [key, value] = parts[..] else {
+            return Err(InvalidLine(line));
+        };
         let names: Vec<_> = key.split('.').collect();
         let [model, scenario, setting] = names[..] else {
-            return Err(line);
+            return Err(InvalidLine(line));
         };
         let here = is(model, &benchmark) && is(scenario, &place.scenario);
         let number = !value.is_empty() && value.chars().all(char::is_numeric);

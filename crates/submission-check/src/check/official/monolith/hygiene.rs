@@ -4,7 +4,7 @@ use std::fs;
 
 use regatta_catalogue::round::{OfficialCheck, Trait};
 
-use super::super::Context;
+use super::super::{Context, crash::Crash, path_fault::PathFault};
 use crate::tree::{Kind, Node};
 
 /// Describes files in the root that belong in a division.
@@ -32,7 +32,7 @@ pub(super) fn division(context: &Context<'_>, division: &str) -> Option<String> 
 /// Returns the first kind of error below a submitter's directory, with one path as an example.
 ///
 /// The error is the reason why the official program ends: it reads the size of a broken link.
-pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<(String, String)>, String> {
+pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<PathFault>, Crash> {
     let looks_at = |check| context.checker.looks_at(check);
     // Python's `os.walk` lists a link to a directory but does not enter it.
     let entries: Vec<&Node> = std::iter::once(context.tree.get(home))
@@ -93,36 +93,36 @@ pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<(Str
             continue;
         }
         if let Some(node) = found {
-            return Ok(Some((node.path.clone(), text.to_owned())));
+            return Ok(Some(PathFault::new(&node.path, text)));
         }
         let broken = files().find(|node| node.kind == Kind::BrokenLink);
         if let (OfficialCheck::Links, Some(node)) = (check, broken) {
-            return Err(format!("{} leads nowhere", node.path));
+            return Err(Crash(format!("{} leads nowhere", node.path)));
         }
     }
     Ok(None)
 }
 
 /// Returns systems and measurements that have no results, each with a message.
-pub(super) fn unmatched(context: &Context<'_>, home: &str) -> Result<Vec<(String, String)>, String> {
+pub(super) fn unmatched(context: &Context<'_>, home: &str) -> Result<Vec<PathFault>, Crash> {
     if !context.checker.looks_at(OfficialCheck::SystemsWithoutResults) {
         return Ok(Vec::new());
     }
     let tree = context.tree;
     let results = tree.directories(&format!("{home}/results")).unwrap_or_default();
-    let no_directory = |path: &str| format!("{path} is not a directory");
+    let no_directory = |path: &str| Crash(format!("{path} is not a directory"));
     let mut faults = Vec::new();
     let path = format!("{home}/measurements");
     for name in tree.directories(&path).ok_or_else(|| no_directory(&path))? {
         if !results.contains(&name) {
-            faults.push((format!("{path}/{name}"), "has no results".to_owned()));
+            faults.push(PathFault::new(format!("{path}/{name}"), "has no results"));
         }
     }
     let path = format!("{home}/systems");
     for name in tree.files(&path).ok_or_else(|| no_directory(&path))? {
         let system = name.ends_with(".json").then(|| name.replace(".json", ""));
         if system.is_some_and(|system| !results.contains(&system.as_str())) {
-            faults.push((format!("{path}/{name}"), "has no results".to_owned()));
+            faults.push(PathFault::new(format!("{path}/{name}"), "has no results"));
         }
     }
     Ok(faults)

@@ -3,7 +3,6 @@
 //! They walk division, submitter, system, model and scenario, and check directories on the way.
 
 mod compliance;
-mod crash;
 mod equal_issue;
 mod hygiene;
 mod measurements;
@@ -14,12 +13,11 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crash::Crash;
 use regatta_catalogue::round::SubmittedScenario;
 use regatta_types::Scenario;
 use walk::Step;
 
-use super::{Context, Note, Official, Verdict, run_all, summary};
+use super::{Context, Note, Official, Verdict, crash::Crash, run_all, summary};
 
 /// Checks the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {
@@ -58,7 +56,7 @@ pub(super) fn check(context: &Context<'_>) -> Official {
         }
     }
     official.verdict = match crash {
-        Some(reason) => Verdict::Crash(reason),
+        Some(Crash(reason)) => Verdict::Crash(reason),
         None if summary::with_results(&official.items) == official.items.len() => Verdict::Accept,
         None => Verdict::Reject,
     };
@@ -71,7 +69,7 @@ fn take_model(
     official: &mut Official,
     model: &walk::Model,
     outcomes: Vec<scenario::Outcome>,
-) -> Option<String> {
+) -> Option<Crash> {
     let mut errors = 0;
     let mut missing: BTreeSet<_> = model.required.iter().copied().collect();
     let mut online = false;

@@ -28,7 +28,7 @@ pub(super) struct Outcome {
     pub(super) rows: Vec<Row>,
     pub(super) notes: Vec<Note>,
     /// The reason why the official program ends here, if it does.
-    pub(super) crash: Option<String>,
+    pub(super) crash: Option<Crash>,
 }
 
 /// Checks a scenario.
@@ -43,9 +43,7 @@ pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
             ..Outcome::default()
         },
     };
-    if let Err(Crash(reason)) = judge.run() {
-        judge.outcome.crash = Some(reason);
-    }
+    judge.outcome.crash = judge.run().err();
     judge.outcome
 }
 
@@ -79,6 +77,14 @@ struct Performance {
     result: Number,
     inferred: bool,
     power: Option<f64>,
+}
+
+/// What the checks of compliance tests and measurements contribute to a row.
+struct Assessed {
+    /// Whether the compliance tests passed, or none are required.
+    compliant: bool,
+    /// The weight data types.
+    weights: String,
 }
 
 impl Judge<'_> {
@@ -123,7 +129,12 @@ impl Judge<'_> {
             .is_some_and(|value| !summary::is_zero(value));
         if let (true, Some(performance)) = (counts, performance) {
             if accuracy.valid {
-                self.row(rules, &accuracy.shown, &performance, (compliant, weights))?;
+                self.row(
+                    rules,
+                    &accuracy.shown,
+                    &performance,
+                    Assessed { compliant, weights },
+                )?;
             } else {
                 self.outcome.value = None;
             }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use regatta_catalogue::round::Checker;
 use serde_json::{Map, Value};
 
-use super::{
-    super::{Context, Note, object, python::truthy},
-    Crash,
-};
+use super::super::{Context, Note, crash::Crash, object, python::truthy};
+use crate::check::place::SystemPlace;
 
 const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
 const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
@@ -39,10 +37,11 @@ impl System {
 /// Returns the system, or `None` if the check fails without a traceback.
 pub(super) fn check(
     context: &Context<'_>,
-    (division, submitter, system): (&str, &str, &str),
+    place: SystemPlace<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Option<System>, Crash> {
-    let path = format!("{division}/{submitter}/systems/{system}.json");
+    let path = place.description();
+    let (division, submitter) = (place.division, place.submitter);
     let json = object::read(context, &path)?;
     let mut fault = |text: String| {
         let path = path.clone();

@@ -7,11 +7,11 @@ use regatta_types::Scenario;
 use serde_json::Value;
 
 use super::{
-    super::{Context, Note, object},
+    super::{Context, Note, crash::Crash, object},
     hygiene,
     system::{self, System},
 };
-use crate::check::place::ScenarioPlace;
+use crate::check::place::{ScenarioPlace, SystemPlace};
 
 /// One step of the walk, in order.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) enum Step {
     /// A path without a result.
     Item(String),
     /// The reason why the official program ends here.
-    Crash(String),
+    Crash(Crash),
     /// The scenarios of a model.
     Model(Model),
 }
@@ -107,23 +107,23 @@ impl Walk {
             return;
         }
         match hygiene::submitter(context, &home) {
-            Err(reason) => return self.steps.push(Step::Crash(reason)),
-            Ok(Some((path, fault))) => return self.fail(&home, &path, fault),
+            Err(crash) => return self.steps.push(Step::Crash(crash)),
+            Ok(Some(fault)) => return self.fail(&home, &fault.path, fault.text),
             Ok(None) => {}
         }
         let own = if division == "open" && context.checker.looks_at(OfficialCheck::ModelMapping) {
             match own_names(context, &format!("{home}/model_mapping.json")) {
                 Ok(names) => names,
-                Err(reason) => return self.steps.push(Step::Crash(reason)),
+                Err(crash) => return self.steps.push(Step::Crash(crash)),
             }
         } else {
             BTreeMap::new()
         };
         match hygiene::unmatched(context, &home) {
-            Err(reason) => return self.steps.push(Step::Crash(reason)),
+            Err(crash) => return self.steps.push(Step::Crash(crash)),
             Ok(faults) => {
-                for (path, fault) in faults {
-                    self.fail(&results, &path, fault);
+                for fault in faults {
+                    self.fail(&results, &fault.path, fault.text);
                 }
             }
         }
@@ -133,17 +133,21 @@ impl Walk {
         let Some(systems) = context.tree.directories(&results) else {
             return self
                 .steps
-                .push(Step::Crash(format!("{results} is not a directory")));
+                .push(Step::Crash(Crash(format!("{results} is not a directory"))));
         };
         for system in systems {
-            self.system(context, (division, submitter, system), &own);
+            let place = SystemPlace {
+                division,
+                submitter,
+                system,
+            };
+            self.system(context, place, &own);
         }
     }
 
-    fn system(&mut self, context: &Context<'_>, place: (&str, &str, &str), own: &BTreeMap<String, String>) {
-        let (division, submitter, system) = place;
-        let path = format!("{division}/{submitter}/results/{system}");
-        let description = format!("{division}/{submitter}/systems/{system}.json");
+    fn system(&mut self, context: &Context<'_>, place: SystemPlace<'_>, own: &BTreeMap<String, String>) {
+        let path = place.results();
+        let description = place.description();
         if !context.tree.exists(&description) {
             return self.fail(&path, &description, "there is no system description".to_owned());
         }
@@ -151,7 +155,7 @@ impl Walk {
         let checked = system::check(context, place, &mut notes);
         self.steps.extend(notes.into_iter().map(Step::Note));
         let description = match checked {
-            Err(crash) => return self.steps.push(Step::Crash(crash.0)),
+            Err(crash) => return self.steps.push(Step::Crash(crash)),
             Ok(None) => return self.steps.push(Step::Item(path)),
             Ok(Some(system)) => system,
         };
@@ -163,14 +167,14 @@ impl Walk {
     fn model(
         &mut self,
         context: &Context<'_>,
-        (division, submitter, system): (&str, &str, &str),
+        place: SystemPlace<'_>,
         model: &str,
         (description, own): (&System, &BTreeMap<String, String>),
     ) {
         let rules = &context.round.submission;
-        let path = format!("{division}/{submitter}/results/{system}/{model}");
+        let path = format!("{}/{model}", place.results());
         let benchmark = rules.model_of(model, own).to_owned();
-        let closed = division != "open";
+        let closed = place.division != "open";
         if closed && !rules.knows(&benchmark) {
             return self.fail(
                 &path,
@@ -189,13 +193,7 @@ impl Walk {
         };
         let scenarios = context.tree.directories(&path).unwrap_or_default();
         let scenarios = scenarios.into_iter().map(|scenario| Job {
-            place: ScenarioPlace {
-                division: division.to_owned(),
-                submitter: submitter.to_owned(),
-                system: system.to_owned(),
-                model: model.to_owned(),
-                scenario: scenario.to_owned(),
-            },
+            place: place.scenario(model, scenario),
             benchmark: benchmark.clone(),
             description: description.clone(),
         });
@@ -210,11 +208,11 @@ impl Walk {
 }
 
 /// Returns the submitter's own names of benchmarks. The map is empty if the file does not exist.
-fn own_names(context: &Context<'_>, path: &str) -> Result<BTreeMap<String, String>, String> {
+fn own_names(context: &Context<'_>, path: &str) -> Result<BTreeMap<String, String>, Crash> {
     if !context.tree.exists(path) {
         return Ok(BTreeMap::new());
     }
-    let names = object::read(context, path).map_err(|error| error.0)?;
+    let names = object::read(context, path)?;
     let names = names.into_iter().filter_map(|(name, model)| match model {
         Value::String(model) => Some((name, model)),
         _ => None,

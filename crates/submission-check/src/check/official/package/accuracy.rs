@@ -4,7 +4,7 @@ use regatta_catalogue::round::{BenchmarkRules, OfficialCheck};
 use regatta_mllog::read::Value;
 
 use super::{
-    super::{Context, accuracy},
+    super::{Context, accuracy, path_fault::PathFault},
     Faults, endpoints,
     loaded::Loaded,
     raised,
@@ -26,7 +26,10 @@ pub(super) fn check(
     let detail = format!("{directory}/mlperf_log_detail.txt");
     let errors = log.error_count;
     if errors > 0 && context.checker.looks_at(OfficialCheck::LoadgenErrorsAccuracy) {
-        faults.push((detail.clone(), format!("LoadGen reports {errors} errors")));
+        faults.push(PathFault::new(
+            detail.clone(),
+            format!("LoadGen reports {errors} errors"),
+        ));
     }
     let found = log
         .value("effective_accuracy_sample_count")
@@ -43,7 +46,7 @@ pub(super) fn check(
                 Some(expected) => format!("the accuracy run does not have {expected} samples"),
                 None => "there is no number of samples for a directory of this name".to_owned(),
             };
-            faults.push((detail, text));
+            faults.push(PathFault::new(detail, text));
         }
     }
     if context.checker.looks_at(OfficialCheck::ExtraAccuracyFiles) {
@@ -71,19 +74,25 @@ fn reported(
         Ok(judged) => {
             let open = loaded.job.place.division == "open";
             if !judged.met && !open {
-                faults.push((text.clone(), format!("accuracy is not met: {}", judged.listed())));
+                faults.push(PathFault::new(
+                    text.clone(),
+                    format!("accuracy is not met: {}", judged.listed()),
+                ));
             }
             if !judged.hash && !open {
-                faults.push((text, "there is no hash of the accuracy log".to_owned()));
+                faults.push(PathFault::new(
+                    text,
+                    "there is no hash of the accuracy log".to_owned(),
+                ));
             }
             judged.listed()
         }
     };
     let log = format!("{directory}/mlperf_log_accuracy.json");
     match context.tree.size(&log) {
-        None => faults.push((log, "is missing".to_owned())),
+        None => faults.push(PathFault::new(log, "is missing".to_owned())),
         Some(size) if size > context.round.submission.max_accuracy_log_bytes => {
-            faults.push((log, format!("is not truncated ({size} bytes)")));
+            faults.push(PathFault::new(log, format!("is not truncated ({size} bytes)")));
         }
         Some(_) => {}
     }
@@ -97,7 +106,10 @@ fn extra_files(context: &Context<'_>, rules: &BenchmarkRules, directory: &str, f
         let there = |name: &str| found.iter().any(|file| file.split('.').next() == Some(name));
         let missing = names.iter().filter(|name| !there(name)).count();
         if missing > 0 {
-            faults.push((path, format!("{missing} of the required files are missing")));
+            faults.push(PathFault::new(
+                path,
+                format!("{missing} of the required files are missing"),
+            ));
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{
     super::{
         Context, accuracy,
         file_set::{self, FileSet},
+        path_fault::PathFault,
         python::Raised,
     },
     Faults, endpoints,
@@ -27,7 +28,7 @@ pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
     for test in &rules.tests {
         let directory = format!("{}/{test}", loaded.tests);
         if !context.tree.exists(&directory) {
-            faults.push((directory.clone(), "is missing".to_owned()));
+            faults.push(PathFault::new(directory.clone(), "is missing".to_owned()));
         }
         if matches!(test.as_str(), "TEST01" | "TEST04") {
             performance_run(context, rules, loaded, &directory, faults);
@@ -67,7 +68,7 @@ fn accuracy_of(
         "TEST09" => says_passed(context, &format!("{directory}/verify_output_len.txt"))?,
         _ => true,
     };
-    let fault = (directory.to_owned(), format!("does not say that {test} passed"));
+    let fault = PathFault::new(directory, format!("does not say that {test} passed"));
     Ok((!passed).then_some(fault).into_iter().collect())
 }
 
@@ -85,7 +86,7 @@ fn performance_run(
 ) {
     let path = format!("{directory}/performance/run_1/mlperf_log_detail.txt");
     match loaded.test_logs.get(&path) {
-        None => faults.push((path, "is missing".to_owned())),
+        None => faults.push(PathFault::new(path, "is missing".to_owned())),
         Some(log) => {
             let run = Run {
                 context,
@@ -104,12 +105,14 @@ fn verified(context: &Context<'_>, directory: &str, faults: &mut Faults) -> Resu
     let path = format!("{directory}/verify_performance.txt");
     if context.tree.exists(&path) {
         if !says_passed(context, &path)? {
-            faults.push((path, "does not say TEST PASS".to_owned()));
+            faults.push(PathFault::new(path, "does not say TEST PASS".to_owned()));
         }
         let run = format!("{directory}/performance/run_1");
-        faults.extend(file_set::fault(context, &run, FileSet::TEST_RUN).map(|fault| (run, fault)));
+        faults.extend(
+            file_set::fault(context, &run, FileSet::TEST_RUN).map(|fault| PathFault::new(run, fault)),
+        );
     } else {
-        faults.push((path, "is missing".to_owned()));
+        faults.push(PathFault::new(path, "is missing".to_owned()));
     }
     Ok(())
 }
@@ -127,9 +130,9 @@ fn test01(
     }
     let path = format!("{directory}/accuracy");
     if let Some(fault) = file_set::fault(context, &path, FileSet::TEST01_FALLBACK) {
-        return Ok(vec![(path, fault)]);
+        return Ok(vec![PathFault::new(path, fault)]);
     }
     let benchmark = (rules, loaded.scenario);
     let apart = accuracy::apart(context, benchmark, &loaded.job.benchmark, &path)?;
-    Ok(apart.map(|text| (path, text)).into_iter().collect())
+    Ok(apart.map(|text| PathFault::new(path, text)).into_iter().collect())
 }

@@ -7,7 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        Context, object,
+        Context,
+        crash::Crash,
+        object,
+        path_fault::PathFault,
         python::{Number, Raised},
         result,
     },
@@ -21,7 +24,7 @@ use crate::check::run_log::RunLog;
 /// Returns the scenario that the official code continues with: from the directory's name, else from the configuration.
 ///
 /// The error is the reason why the official program ends.
-pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, String> {
+pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, Crash> {
     let is = |name: &str| directory.eq_ignore_ascii_case(name);
     if is("singlestream") {
         return Ok("SingleStream".to_owned());
@@ -31,7 +34,7 @@ pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, String>
     if is("interactive") || text.is_some_and(|text| text.eq_ignore_ascii_case("interactive")) {
         return Ok("Interactive".to_owned());
     }
-    let text = text.ok_or("config.yaml has no type to take the scenario from")?;
+    let text = text.ok_or_else(|| Crash("config.yaml has no type to take the scenario from".to_owned()))?;
     Ok(if text.eq_ignore_ascii_case("online") {
         "Server".to_owned()
     } else {
@@ -42,7 +45,7 @@ pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, String>
 /// Checks the performance run. Returns its result if no check failed.
 pub(super) fn performance(run: Run<'_>, effective: &str, faults: &mut Faults) -> Option<Number> {
     let before = faults.len();
-    let mut fault = |text: String| faults.push((run.path.to_owned(), text));
+    let mut fault = |text: String| faults.push(PathFault::new(run.path, text));
     // The harness has no seed for the sample library.
     for wrong in performance::seeds(run).filter(|wrong| !wrong.starts_with("qsl")) {
         fault(wrong);
@@ -161,7 +164,10 @@ pub(super) fn accuracy(
 ) -> String {
     let mut scores = scores.iter().filter_map(|entry| entry.get("score"));
     let Some(score) = scores.find(|score| !score.is_null()) else {
-        faults.push((path.to_owned(), "there is no accuracy score".to_owned()));
+        faults.push(PathFault::new(
+            path.to_owned(),
+            "there is no accuracy score".to_owned(),
+        ));
         return String::new();
     };
     let compared =
@@ -170,8 +176,14 @@ pub(super) fn accuracy(
     if let Some(bound) = bound.filter(|_| compared && loaded.job.place.division != "open") {
         match score_of(score, &bound.metric) {
             Some(value) if value >= bound.value() => {}
-            Some(value) => faults.push((path.to_owned(), format!("accuracy is not met: {value}"))),
-            None => faults.push((path.to_owned(), "the score is not a number".to_owned())),
+            Some(value) => faults.push(PathFault::new(
+                path.to_owned(),
+                format!("accuracy is not met: {value}"),
+            )),
+            None => faults.push(PathFault::new(
+                path.to_owned(),
+                "the score is not a number".to_owned(),
+            )),
         }
     }
     dumped(score)
@@ -232,7 +244,7 @@ pub(super) fn tests(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
                 Ok(mean) => {
                     let text =
                         format!("{test}: the mean of output tokens is {mean}, not from {low} to {high}");
-                    faults.push((path.clone(), text));
+                    faults.push(PathFault::new(path.clone(), text));
                 }
                 Err(error) => faults.push(raised(path, error)),
             }
@@ -245,7 +257,7 @@ pub(super) fn tests(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
             let required = endpoints.required_audits.contains(test)
                 && endpoints.benchmarks.contains(&loaded.job.benchmark);
             if required {
-                faults.push((path, "is missing".to_owned()));
+                faults.push(PathFault::new(path, "is missing".to_owned()));
             }
             continue;
         }
@@ -254,7 +266,7 @@ pub(super) fn tests(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
             is_test && audit.get("passed").is_some_and(super::super::python::truthy)
         });
         if !passed {
-            faults.push((path, format!("does not say that {name} passed")));
+            faults.push(PathFault::new(path, format!("does not say that {name} passed")));
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::{
     super::{
-        Context, ScenarioPlace, object,
+        Context, ScenarioPlace,
+        crash::Crash,
+        object,
+        path_fault::PathFault,
         python::{self, truthy},
     },
     Faults,
@@ -11,7 +14,7 @@ use super::{
 };
 
 /// Returns the path of the measurement JSON. The error is the reason why the official program ends while it searches for it.
-pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) -> Result<String, String> {
+pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) -> Result<String, Crash> {
     if !classic {
         return Ok(format!("{}/measurements.json", place.below("results")));
     }
@@ -19,7 +22,7 @@ pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) 
     let names = context
         .tree
         .files(&directory)
-        .ok_or_else(|| format!("{directory} is not a directory"))?;
+        .ok_or_else(|| Crash(format!("{directory} is not a directory")))?;
     let name = names
         .into_iter()
         .find(|name| name.starts_with(&place.system) && name.ends_with(".json"));
@@ -37,7 +40,7 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
     };
     let sources = format!("{}/{sources}", loaded.job.place.home());
     if !context.tree.exists(&sources) {
-        faults.push((sources, "is missing".to_owned()));
+        faults.push(PathFault::new(sources, "is missing".to_owned()));
     }
     for name in &rules.measurement_files {
         if name == "user.conf" && loaded.endpoints.is_some() {
@@ -45,13 +48,13 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
         }
         let file = format!("{directory}/{name}");
         match context.tree.size(&file) {
-            None => faults.push((file, "is missing".to_owned())),
-            Some(0) => faults.push((file, "is empty".to_owned())),
+            None => faults.push(PathFault::new(file, "is missing".to_owned())),
+            Some(0) => faults.push(PathFault::new(file, "is empty".to_owned())),
             Some(_) => {}
         }
     }
     if !context.tree.exists(path) {
-        faults.push((path.clone(), "is missing".to_owned()));
+        faults.push(PathFault::new(path.clone(), "is missing".to_owned()));
         return String::new();
     }
     match object::read(context, path) {
@@ -62,9 +65,9 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
         Ok(json) => {
             for field in &rules.measurement_fields {
                 match json.get(field) {
-                    None => faults.push((path.clone(), format!("field {field} is missing"))),
+                    None => faults.push(PathFault::new(path.clone(), format!("field {field} is missing"))),
                     Some(value) if !truthy(value) => {
-                        faults.push((path.clone(), format!("field {field} is empty")));
+                        faults.push(PathFault::new(path.clone(), format!("field {field} is empty")));
                     }
                     Some(_) => {}
                 }

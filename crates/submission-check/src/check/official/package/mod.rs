@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use faults::{Faults, raised};
 
-use super::{Context, Official, Verdict, run_all, summary};
+use super::{Context, Official, Verdict, crash::Crash, run_all, summary};
 
 /// Checks the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {
@@ -48,7 +48,7 @@ pub(super) fn check(context: &Context<'_>) -> Official {
     }
     let crash = crash.or(walk.crash);
     official.verdict = match crash {
-        Some(reason) => {
+        Some(Crash(reason)) => {
             official.rows.clear();
             Verdict::Crash(reason)
         }

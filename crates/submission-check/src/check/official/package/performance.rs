@@ -7,6 +7,7 @@ use regatta_types::Scenario;
 use super::{
     super::{
         Context,
+        path_fault::PathFault,
         python::{Number, Raised, log_truthy},
         result,
     },
@@ -42,7 +43,10 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
             .find(|scenario| scenario.as_str() == name)
     });
     let Some(scenario) = scenario else {
-        faults.push((run.path.to_owned(), "effective_scenario is none".to_owned()));
+        faults.push(PathFault::new(
+            run.path.to_owned(),
+            "effective_scenario is none".to_owned(),
+        ));
         return None;
     };
     let before = faults.len();
@@ -56,17 +60,20 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
     ] {
         match check {
             Ok(None) => {}
-            Ok(Some(fault)) => faults.push((run.path.to_owned(), fault)),
+            Ok(Some(fault)) => faults.push(PathFault::new(run.path.to_owned(), fault)),
             Err(error) => faults.push(raised(run.path, error)),
         }
     }
-    faults.extend(seeds(run).map(|fault| (run.path.to_owned(), fault)));
+    faults.extend(seeds(run).map(|fault| PathFault::new(run.path.to_owned(), fault)));
     if run.rules.token_latencies && !log_truthy(run.log.value("requested_use_token_latencies")) {
-        faults.push((run.path.to_owned(), "use_token_latencies is not on".to_owned()));
+        faults.push(PathFault::new(
+            run.path.to_owned(),
+            "use_token_latencies is not on".to_owned(),
+        ));
     } else {
         // The scenario in the log counts, so Interactive's limits are not checked.
         match token_limits(run, scenario.into()) {
-            Ok(fault) => faults.extend(fault.map(|fault| (run.path.to_owned(), fault))),
+            Ok(fault) => faults.extend(fault.map(|fault| PathFault::new(run.path.to_owned(), fault))),
             Err(error) => faults.push(raised(run.path, error)),
         }
     }

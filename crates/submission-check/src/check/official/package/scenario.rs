@@ -8,8 +8,11 @@ use serde_json::Value;
 use super::{
     super::{
         Context, Note, Row,
+        crash::Crash,
         file_set::{self, FileSet},
-        object, power,
+        object,
+        path_fault::PathFault,
+        power,
         python::{self, Number},
         result,
         row::integer,
@@ -32,7 +35,7 @@ pub(super) struct Outcome {
     pub(super) rows: Vec<Row>,
     pub(super) notes: Vec<Note>,
     /// The reason why the official program ends here, if it does.
-    pub(super) crash: Option<String>,
+    pub(super) crash: Option<Crash>,
 }
 
 /// Checks a scenario.
@@ -44,26 +47,26 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     };
     match load(context, job, results) {
         Ok(loaded) => judge(context, &loaded, &mut outcome),
-        Err(reason) => outcome.crash = Some(reason),
+        Err(crash) => outcome.crash = Some(crash),
     }
     outcome
 }
 
 /// Reads a log as the package's parser does: the first line must be a record, and every record must parse.
-pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, String> {
-    let log = RunLog::read(context.tree, path).map_err(|error| format!("{path}: {}", error.0))?;
+pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, Crash> {
+    let log = RunLog::read(context.tree, path).map_err(|error| Crash(format!("{path}: {}", error.0)))?;
     if let Some(bad) = log.refused.first() {
-        return Err(format!("{path}, line {}: {}", bad.line, bad.text));
+        return Err(Crash(format!("{path}, line {}: {}", bad.line, bad.text)));
     }
     if log.is_empty() || log.begins_with_record {
         Ok(log)
     } else {
-        Err(format!("{path}, line 1: no record"))
+        Err(Crash(format!("{path}, line 1: no record")))
     }
 }
 
 /// Loads the files that the package loads, in its order. The error is the reason why it ends with a traceback.
-fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Loaded<'a>, String> {
+fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Loaded<'a>, Crash> {
     let classic = context.round.submission.layout == Layout::Classic;
     let tests = if classic {
         job.place.below("compliance")
@@ -73,16 +76,16 @@ fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Load
     let measurements_path = measurements::path(context, &job.place, classic)?;
     let performance = format!("{results}/performance/run_1/mlperf_log_detail.txt");
     let accuracy = format!("{results}/accuracy/mlperf_log_detail.txt");
-    let optional = |path: &str| -> Result<Option<RunLog>, String> {
+    let optional = |path: &str| -> Result<Option<RunLog>, Crash> {
         context.tree.exists(path).then(|| log(context, path)).transpose()
     };
     let (performance_log, accuracy_log) = (optional(&performance)?, optional(&accuracy)?);
     let text = format!("{results}/accuracy/accuracy.txt");
     if context.tree.exists(&text) {
-        super::super::accuracy::text(context, &text).map_err(|error| error.0)?;
+        super::super::accuracy::text(context, &text)?;
     }
     if context.tree.exists(&measurements_path) {
-        object::read(context, &measurements_path).map_err(|error| error.0)?;
+        object::read(context, &measurements_path)?;
     }
     let (performance, accuracy, endpoints) = match (performance_log, accuracy_log) {
         (Some(performance), Some(accuracy)) => (performance, accuracy, None),
@@ -95,8 +98,8 @@ fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Load
             };
             (logs.performance, logs.accuracy, Some(run))
         }
-        (None, _) => return Err(format!("{performance} is missing")),
-        (_, None) => return Err(format!("{accuracy} is missing")),
+        (None, _) => return Err(Crash(format!("{performance} is missing"))),
+        (_, None) => return Err(Crash(format!("{accuracy} is missing"))),
     };
     let mut test_logs = BTreeMap::new();
     for test in ["TEST01", "TEST04"] {
@@ -137,7 +140,7 @@ fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
     };
     let mut faults = Faults::new();
     if let Some(fault) = &loaded.job.set_fault {
-        faults.push((outcome.path.clone(), fault.clone()));
+        faults.push(PathFault::new(outcome.path.clone(), fault.clone()));
     }
     let run = Run {
         context,
@@ -156,17 +159,18 @@ fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
     let weights = measurements::check(context, loaded, &mut faults);
     let power = power_metric(context, loaded, &mut faults);
     compliance::check(context, rules, loaded, &mut faults);
-    outcome.notes.extend(faults.iter().map(|(path, text)| Note {
-        path: path.clone(),
-        text: text.clone(),
-        fatal: true,
-    }));
-    let (Some(result), true) = (measured, faults.is_empty()) else {
+    let passes = faults.is_empty();
+    outcome.notes.extend(faults.into_iter().map(PathFault::into_note));
+    let (Some(result), true) = (measured, passes) else {
         return;
     };
     outcome.value = Some(result.to_string());
-    match row(context, loaded, result, (shown, weights)) {
-        Err(reason) => outcome.crash = Some(reason),
+    let shown = ShownValues {
+        accuracy: shown,
+        weights,
+    };
+    match row(context, loaded, result, shown) {
+        Err(crash) => outcome.crash = Some(crash),
         Ok(row) => {
             let power_row = power.zip(loaded.scenario).map(|(metric, scenario)| Row {
                 result: Number::Float(metric).to_string(),
@@ -191,7 +195,9 @@ fn power_metric(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults)
         ("ranging", FileSet::PERFORMANCE_WITH_POWER),
         ("power", FileSet::POWER),
     ] {
-        faults.extend(file_set::fault(context, &path(part), set).map(|fault| (path(part), fault)));
+        faults.extend(
+            file_set::fault(context, &path(part), set).map(|fault| PathFault::new(path(part), fault)),
+        );
     }
     faults.extend(power::faults(context, &format!("{}/performance", loaded.results)));
     let metric = loaded
@@ -204,7 +210,7 @@ fn power_metric(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults)
             None
         }
         _ => {
-            faults.push((
+            faults.push(PathFault::new(
                 path("run_1"),
                 "no power samples in the measured window".to_owned(),
             ));
@@ -213,22 +219,28 @@ fn power_metric(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults)
     }
 }
 
-fn row(
-    context: &Context<'_>,
-    loaded: &Loaded<'_>,
-    result: Number,
-    (accuracy, weights): (String, String),
-) -> Result<Row, String> {
+/// The values of a row that are shown as their files have them.
+struct ShownValues {
+    /// The accuracy metrics.
+    accuracy: String,
+    /// The weight data types.
+    weights: String,
+}
+
+fn row(context: &Context<'_>, loaded: &Loaded<'_>, result: Number, shown: ShownValues) -> Result<Row, Crash> {
     let job = loaded.job;
     let json = &job.description;
     for key in ["number_of_nodes", "accelerators_per_node"] {
         if integer(json.get(key)).is_none() {
-            return Err(format!("{key} of system {} is not an integer", job.place.system));
+            return Err(Crash(format!(
+                "{key} of system {} is not an integer",
+                job.place.system
+            )));
         }
     }
     let scenario = loaded
         .scenario
-        .ok_or_else(|| format!("{} has no unit", job.place.scenario))?;
+        .ok_or_else(|| Crash(format!("{} has no unit", job.place.scenario)))?;
     let directory = loaded.directory;
     let rules = context.round.submission.benchmarks.get(&job.benchmark);
     let has_power = context
@@ -247,13 +259,13 @@ fn row(
         value: result.value(),
         units: rules.map_or_else(String::new, |rules| rules.unit(scenario).to_owned()),
         power: false,
-        accuracy,
+        accuracy: shown.accuracy,
         location: format!("{}/performance/run_1", loaded.results),
         errors: 0,
         inferred: loaded.performance.text("effective_scenario") != Some(directory),
         has_power,
         compliant: true,
-        weights,
+        weights: shown.weights,
         design_power: if context.checker.has(Trait::NameplatePower) {
             python::text(capacity.or(Some(&Value::Null)))
         } else {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    super::{Context, python::truthy},
+    super::{Context, path_fault::PathFault, python::truthy},
     Faults,
     loaded::Loaded,
 };
@@ -16,7 +16,7 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
     let job = loaded.job;
     let json = &job.description;
     let path = format!("{}/systems/{}.json", loaded.job.place.home(), job.place.system);
-    let mut fault = |text: String| faults.push((path.clone(), text));
+    let mut fault = |text: String| faults.push(PathFault::new(path.clone(), text));
     let text = |key: &str| json.get(key).and_then(Value::as_str);
     if !text("status").is_some_and(|status| STATUSES.contains(&status.to_lowercase().as_str())) {
         fault(format!("status is none of {}", STATUSES.join(", ")));

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use regatta_catalogue::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
-use super::super::{Context, Note, object};
-use crate::check::place::ScenarioPlace;
+use super::super::{Context, Note, crash::Crash, object};
+use crate::check::place::{ScenarioPlace, SystemPlace};
 
 /// A scenario to check.
 #[derive(Debug)]
@@ -23,20 +23,18 @@ pub(super) struct Job {
 pub(super) struct Walk {
     pub(super) jobs: Vec<Job>,
     pub(super) notes: Vec<Note>,
-    pub(super) crash: Option<String>,
+    pub(super) crash: Option<Crash>,
 }
 
 /// Walks the tree.
 pub(super) fn walk(context: &Context<'_>) -> Walk {
     let mut walk = Walk::default();
-    if let Err(reason) = walk.divisions(context) {
-        walk.crash = Some(reason);
-    }
+    walk.crash = walk.divisions(context).err();
     walk
 }
 
 impl Walk {
-    fn divisions(&mut self, context: &Context<'_>) -> Result<(), String> {
+    fn divisions(&mut self, context: &Context<'_>) -> Result<(), Crash> {
         for division in context.tree.directories("").unwrap_or_default() {
             if !["closed", "open", "network"].contains(&division) {
                 continue;
@@ -48,13 +46,13 @@ impl Walk {
         Ok(())
     }
 
-    fn submitter(&mut self, context: &Context<'_>, division: &str, submitter: &str) -> Result<(), String> {
+    fn submitter(&mut self, context: &Context<'_>, division: &str, submitter: &str) -> Result<(), Crash> {
         let home = format!("{division}/{submitter}");
         let results = format!("{home}/results");
         let mapping = format!("{home}/model_mapping.json");
         let mut own = BTreeMap::new();
         if division == "open" && context.tree.exists(&mapping) {
-            let names = object::read(context, &mapping).map_err(|error| error.0)?;
+            let names = object::read(context, &mapping)?;
             own.extend(names.into_iter().filter_map(|(name, model)| match model {
                 Value::String(model) => Some((name, model)),
                 _ => None,
@@ -63,9 +61,14 @@ impl Walk {
         let systems = context
             .tree
             .directories(&results)
-            .ok_or_else(|| format!("{results} is not a directory"))?;
+            .ok_or_else(|| Crash(format!("{results} is not a directory")))?;
         for system in systems {
-            self.system(context, (division, submitter, system), &own)?;
+            let place = SystemPlace {
+                division,
+                submitter,
+                system,
+            };
+            self.system(context, place, &own)?;
         }
         Ok(())
     }
@@ -73,35 +76,29 @@ impl Walk {
     fn system(
         &mut self,
         context: &Context<'_>,
-        (division, submitter, system): (&str, &str, &str),
+        place: SystemPlace<'_>,
         own: &BTreeMap<String, String>,
-    ) -> Result<(), String> {
-        let description = format!("{division}/{submitter}/systems/{system}.json");
+    ) -> Result<(), Crash> {
+        let description = place.description();
         if !context.tree.exists(&description) {
-            return Err(format!("{description} is missing"));
+            return Err(Crash(format!("{description} is missing")));
         }
-        let description = Arc::new(object::read(context, &description).map_err(|error| error.0)?);
-        let path = format!("{division}/{submitter}/results/{system}");
+        let description = Arc::new(object::read(context, &description)?);
+        let path = place.results();
         for model in context.tree.directories(&path).unwrap_or_default() {
             let benchmark = context.round.submission.model_of(model, own);
             let scenarios = context
                 .tree
                 .directories(&format!("{path}/{model}"))
                 .unwrap_or_default();
-            let set_fault = if division == "open" {
+            let set_fault = if place.division == "open" {
                 None
             } else {
                 let kind = description.get("system_type").and_then(Value::as_str);
                 set_fault(context, benchmark, kind.unwrap_or_default(), &scenarios)?
             };
             self.jobs.extend(scenarios.into_iter().map(|scenario| Job {
-                place: ScenarioPlace {
-                    division: division.to_owned(),
-                    submitter: submitter.to_owned(),
-                    system: system.to_owned(),
-                    model: model.to_owned(),
-                    scenario: scenario.to_owned(),
-                },
+                place: place.scenario(model, scenario),
                 benchmark: benchmark.to_owned(),
                 description: Arc::clone(&description),
                 set_fault: set_fault.clone(),
@@ -117,9 +114,9 @@ fn set_fault(
     benchmark: &str,
     kind: &str,
     scenarios: &[&str],
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Crash> {
     if !["datacenter", "edge", "datacenter,edge", "edge,datacenter"].contains(&kind) {
-        return Err(format!("system_type `{kind}` is none"));
+        return Err(Crash(format!("system_type `{kind}` is none")));
     }
     let required_scenarios = context
         .round
@@ -127,7 +124,11 @@ fn set_fault(
         .benchmarks
         .get(benchmark)
         .and_then(|rules| rules.scenarios(kind))
-        .ok_or_else(|| format!("{benchmark} has no scenarios for a system of type {kind}"))?;
+        .ok_or_else(|| {
+            Crash(format!(
+                "{benchmark} has no scenarios for a system of type {kind}"
+            ))
+        })?;
     let present: Vec<Option<SubmittedScenario>> = scenarios.iter().map(|name| name.parse().ok()).collect();
     let there = |scenario: SubmittedScenario| present.contains(&Some(scenario));
     let missing = required_scenarios

@@ -64,6 +64,19 @@ impl Judge<'_> {
     }
 }
 
+/// The fault of a subset's score.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+enum SubsetError {
+    #[error("the score of {0} is missing")]
+    Missing(String),
+    #[error("{score} % of the {samples} samples of {subset} is not an integer")]
+    NotAnInteger {
+        subset: String,
+        score: f64,
+        samples: u64,
+    },
+}
+
 struct Breakdown<'a> {
     run: &'a PrescribedRun,
     stated: &'a Map<String, Value>,
@@ -75,20 +88,22 @@ impl Breakdown<'_> {
     }
 
     /// Returns the number of correct samples of a subset, or the fault of its score.
-    fn correct(&self, subset: &str, samples: u64) -> Result<f64, String> {
+    fn correct(&self, subset: &str, samples: u64) -> Result<f64, SubsetError> {
         let scores = self.stated.get("subset_scores");
         let score = scores
             .and_then(|scores| scores.get(subset))
             .and_then(Value::as_f64);
-        let score = score.ok_or_else(|| format!("the score of {subset} is missing"))?;
-        let samples = samples as f64;
-        let correct = (score / 100.0 * samples).round();
-        let made = correct / samples * 100.0;
-        match (made - score).abs() <= TWO_PLACES && (0.0..=samples).contains(&correct) {
+        let score = score.ok_or_else(|| SubsetError::Missing(subset.to_owned()))?;
+        let number = samples as f64;
+        let correct = (score / 100.0 * number).round();
+        let made = correct / number * 100.0;
+        match (made - score).abs() <= TWO_PLACES && (0.0..=number).contains(&correct) {
             true => Ok(correct),
-            false => Err(format!(
-                "{score} % of the {samples} samples of {subset} is not an integer"
-            )),
+            false => Err(SubsetError::NotAnInteger {
+                subset: subset.to_owned(),
+                score,
+                samples,
+            }),
         }
     }
 
@@ -111,7 +126,7 @@ impl Breakdown<'_> {
         for (subset, &count) in subsets {
             match self.correct(subset, count) {
                 Ok(of_subset) => correct += of_subset,
-                Err(fault) => faults.push(fault),
+                Err(error) => faults.push(error.to_string()),
             }
             samples += count as f64;
         }

@@ -66,7 +66,7 @@ impl Judge<'_> {
             self.dubious("tpot and output_sequence_lengths are empty", fix, findings);
         }
         if at(&self.documents.summary.value, "git_sha").is_none() {
-            let fix = "run the client from a git checkout, or be ready to say which one it was";
+            let fix = "run the client from a git checkout, or be prepared to name its revision";
             self.dubious(
                 "git_sha is missing: the client's revision is unknown",
                 fix,

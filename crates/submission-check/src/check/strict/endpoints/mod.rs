@@ -70,9 +70,9 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     extra_files(case, findings);
     let logs = match documents.logs(Some(endpoints)) {
         Ok(logs) => logs,
-        Err(text) => {
+        Err(error) => {
             let fix = "put the harness's documents there: the official checker stops here";
-            findings.error(rules::ENDPOINTS, case.results, text, fix);
+            findings.error(rules::ENDPOINTS, case.results, error.to_string(), fix);
             return None;
         }
     };

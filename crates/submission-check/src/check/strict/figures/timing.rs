@@ -66,7 +66,7 @@ impl Time<'_, '_> {
         };
         if !(least..=most).contains(&seconds) {
             let text = format!(
-                "the run lasted {seconds:.3} s by its stamps, its figures say {least:.3} s to {most:.3} s"
+                "the run took {seconds:.3} s by its time stamps, but {least:.3} s to {most:.3} s by its figures"
             );
             self.error(END, text);
         } else {

@@ -8,6 +8,7 @@ use super::{
         super::{
             accuracy,
             file_set::{self, FileSet},
+            path_fault::PathFault,
         },
         Crash, performance,
     },
@@ -61,23 +62,29 @@ impl Judge<'_> {
         };
         let mut faults = Vec::new();
         if !judged.met {
-            faults.push((path.clone(), format!("accuracy is not met: {}", judged.listed())));
+            faults.push(PathFault::new(
+                path.clone(),
+                format!("accuracy is not met: {}", judged.listed()),
+            ));
         }
         if !judged.hash {
-            faults.push((path, "there is no hash of the accuracy log".to_owned()));
+            faults.push(PathFault::new(
+                path,
+                "there is no hash of the accuracy log".to_owned(),
+            ));
         }
         let log = format!("{directory}/mlperf_log_accuracy.json");
         match context.tree.size(&log) {
-            None => faults.push((log, "is missing".to_owned())),
+            None => faults.push(PathFault::new(log, "is missing".to_owned())),
             Some(size) if size > context.round.submission.max_accuracy_log_bytes => {
-                faults.push((log, format!("is not truncated ({size} bytes)")));
+                faults.push(PathFault::new(log, format!("is not truncated ({size} bytes)")));
             }
             Some(_) => {}
         }
         faults.extend(self.accuracy_log(rules, directory)?);
         let valid = faults.is_empty();
-        for (path, fault) in faults {
-            self.note(&path, fault, true);
+        for fault in faults {
+            self.outcome.notes.push(fault.into_note());
         }
         let first = judged
             .metrics
@@ -92,16 +99,12 @@ impl Judge<'_> {
     }
 
     /// Returns the errors in the accuracy run's detail log, each with its path.
-    fn accuracy_log(
-        &mut self,
-        rules: &BenchmarkRules,
-        directory: &str,
-    ) -> Result<Vec<(String, String)>, Crash> {
+    fn accuracy_log(&mut self, rules: &BenchmarkRules, directory: &str) -> Result<Vec<PathFault>, Crash> {
         let context = self.context;
         let path = format!("{directory}/mlperf_log_detail.txt");
         let dies = context.checker.has(Trait::CrashesOnAccuracyErrors);
         if !context.tree.exists(&path) {
-            let missing = (path.clone(), "is missing".to_owned());
+            let missing = PathFault::new(&path, "is missing");
             return if dies {
                 Err(Crash(format!("{path} is missing")))
             } else {
@@ -124,7 +127,7 @@ impl Judge<'_> {
             self.note(&path, text, fatal);
         }
         Ok((errors > 0)
-            .then(|| (path, format!("LoadGen reports {errors} errors")))
+            .then(|| PathFault::new(path, format!("LoadGen reports {errors} errors")))
             .into_iter()
             .collect())
     }

@@ -116,10 +116,9 @@ impl Judge<'_> {
                 mean_power(context, &directory, &ranging, scenario)?;
             }
             metric = Some(mean_power(context, directory, &log, scenario)?);
-            for (path, text) in power::faults(context, &format!("{results}/performance")) {
+            for fault in power::faults(context, &format!("{results}/performance")) {
                 valid = false;
-                let fatal = true;
-                notes.push(Note { path, text, fatal });
+                notes.push(fault.into_note());
             }
         }
         Ok(valid.then_some(Performance {

@@ -8,7 +8,7 @@ use super::{
         super::{Row, python::Number, result},
         Crash, system,
     },
-    Judge, Performance,
+    Assessed, Judge, Performance,
 };
 
 impl Judge<'_> {
@@ -17,7 +17,7 @@ impl Judge<'_> {
         rules: &BenchmarkRules,
         accuracy: &str,
         performance: &Performance,
-        (compliant, weights): (bool, String),
+        assessed: Assessed,
     ) -> Result<(), Crash> {
         let json = &self.job.description.json;
         for (key, needed) in [
@@ -59,8 +59,8 @@ impl Judge<'_> {
             errors: 0,
             inferred: performance.inferred,
             has_power: performance.power.is_some_and(|metric| metric > 0.0),
-            compliant,
-            weights,
+            compliant: assessed.compliant,
+            weights: assessed.weights,
             design_power: String::new(),
             system_json: json.clone(),
         };

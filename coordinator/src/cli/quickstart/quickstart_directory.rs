@@ -19,13 +19,13 @@ use regatta_lab_store::workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspa
 pub(super) const DEVICE: &str = "quickstart";
 
 /// The quickstart's directory.
-pub(super) struct Place {
+pub(super) struct QuickstartDirectory {
     root: PathBuf,
     /// The addresses of the broker and of the enrollment listener.
     listen: [SocketAddr; 2],
 }
 
-impl Place {
+impl QuickstartDirectory {
     /// Creates the directory, or reuses one of an earlier quickstart.
     ///
     /// # Errors
@@ -169,20 +169,22 @@ mod tests {
     fn takes_up_its_own_directory_and_refuses_a_foreign_one() {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("own");
-        Place::lay_out(&own).unwrap();
-        Place::lay_out(&own).unwrap();
+        QuickstartDirectory::lay_out(&own).unwrap();
+        QuickstartDirectory::lay_out(&own).unwrap();
 
         let foreign = dir.path().join("foreign");
         fs::create_dir(&foreign).unwrap();
         fs::write(foreign.join("thesis.tex"), "...").unwrap();
-        let refused = Place::lay_out(&foreign).err().unwrap();
+        let refused = QuickstartDirectory::lay_out(&foreign).err().unwrap();
         assert_eq!(refused.code(), exit::USAGE);
         assert_eq!(
             fs::read_dir(&foreign).unwrap().count(),
             1,
             "nothing was laid there"
         );
-        let refused = Place::lay_out(Path::new("/proc/regatta")).err().unwrap();
+        let refused = QuickstartDirectory::lay_out(Path::new("/proc/regatta"))
+            .err()
+            .unwrap();
         assert_eq!(refused.code(), exit::COULD_NOT);
         assert!(refused.to_string().contains("name with --dir"), "{refused}");
     }

@@ -1,7 +1,7 @@
-//! A model of a disk that can lose power. It knows which bytes and names have been flushed, from the flushes that the ingest requests, and
+//! A model of a disk that can lose power. It knows which bytes and names have been flushed, from the flushes that the tested code reports, and
 //! makes the states that a power cut may leave: without what was not flushed, with a part of it, or with all of it.
 //!
-//! A rename is atomic, as on a file system with a journal: flushing one of its directories makes it durable in both.
+//! A rename of a file or a directory is atomic, as on a file system with a journal: flushing one of its directories makes it durable in both.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ type Tree = BTreeMap<PathBuf, (u64, Vec<u8>)>;
 
 /// How much of what was not flushed a power cut leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Survival {
+pub enum Survival {
     /// Nothing.
     Flushed,
     /// Names, and half of the bytes that were not flushed, the last of them garbage.
@@ -28,11 +28,11 @@ pub(super) enum Survival {
     All,
 }
 
-/// The disk, with the store's database beside it.
+/// The disk, and an SQLite database beside it, which survives as it is.
 #[derive(Debug)]
-pub(in crate::ingest) struct ModelledDisk {
+pub struct ModelledDisk {
     root: PathBuf,
-    database: PathBuf,
+    database: Option<PathBuf>,
     state: Mutex<State>,
 }
 
@@ -49,7 +49,7 @@ struct State {
 
 /// The state of disk and database at a power cut.
 #[derive(Debug)]
-pub(super) struct PowerCut {
+struct PowerCut {
     bytes: BTreeMap<u64, Vec<u8>>,
     names: BTreeMap<PathBuf, u64>,
     present: Tree,
@@ -57,7 +57,7 @@ pub(super) struct PowerCut {
 }
 
 /// Tells the disk of a test that a file or directory is flushed.
-pub(in crate::ingest) fn flush(path: &Path) {
+pub fn flush(path: &Path) {
     let disks = DISKS.lock().unwrap().clone();
     if let Some(disk) = disks.iter().find(|disk| path.starts_with(&disk.root)) {
         disk.event();
@@ -68,7 +68,7 @@ pub(in crate::ingest) fn flush(path: &Path) {
 
 impl ModelledDisk {
     /// Creates the model of the files below `root`, all of which are flushed.
-    pub(super) fn new(root: PathBuf, database: PathBuf) -> Arc<Self> {
+    pub fn new(root: PathBuf, database: Option<PathBuf>) -> Arc<Self> {
         let state = Mutex::default();
         let disk = Arc::new(Self {
             root,
@@ -81,7 +81,7 @@ impl ModelledDisk {
     }
 
     /// Requests a power cut after so many events: flushes that begin or end, and acknowledgements.
-    pub(super) fn cut_power_after(&self, events: usize) {
+    pub fn cut_power_after(&self, events: usize) {
         let mut state = self.state.lock().unwrap();
         state.left = Some(events);
         state.cut = None;
@@ -89,7 +89,7 @@ impl ModelledDisk {
 
     /// Counts an event, and keeps the state of the disk if it is the one of the power cut. What happens afterwards has not happened.
     /// Returns whether the power has been cut.
-    pub(super) fn event(&self) -> bool {
+    pub fn event(&self) -> bool {
         let mut state = self.state.lock().unwrap();
         match state.left {
             Some(0) => {
@@ -103,7 +103,7 @@ impl ModelledDisk {
     }
 
     /// Cuts the power now, unless it has been cut.
-    pub(super) fn cut_power(&self) {
+    pub fn cut_power(&self) {
         let mut state = self.state.lock().unwrap();
         state.left = None;
         if state.cut.is_none() {
@@ -112,7 +112,7 @@ impl ModelledDisk {
     }
 
     /// Leaves the files and the database as a restart finds them after the power cut. Nothing may have them open.
-    pub(super) fn restart(&self, survival: Survival) {
+    pub fn restart(&self, survival: Survival) {
         let cut = self.state.lock().unwrap().cut.take().unwrap();
         for path in self.present().into_keys() {
             fs::remove_file(self.root.join(path)).unwrap();
@@ -167,7 +167,20 @@ impl ModelledDisk {
             .collect();
         let moved = present.iter().filter(|(_, (inode, _))| gone.contains(inode));
         let moved: Vec<(PathBuf, u64)> = moved.map(|(name, (inode, _))| (name.clone(), *inode)).collect();
-        for (name, inode) in appeared.into_iter().chain(moved) {
+        // Names that were flushed in a directory that has been renamed since, within the flushed directory.
+        let renamed: Vec<(PathBuf, u64)> = present
+            .iter()
+            .filter(|(name, _)| name.starts_with(path) && !is_here(name))
+            .filter_map(|(name, (inode, _))| {
+                let (former, _) = state.names.iter().find(|(_, other)| *other == inode)?;
+                let below = |name: &Path| name.strip_prefix(path).map(Path::to_owned).ok();
+                let (now, before) = (below(name)?, below(former)?);
+                let is_renamed = now.components().next() != before.components().next();
+                (is_renamed && now.components().skip(1).eq(before.components().skip(1)))
+                    .then(|| (name.clone(), *inode))
+            })
+            .collect();
+        for (name, inode) in appeared.into_iter().chain(moved).chain(renamed) {
             state.names.retain(|_, other| *other != inode);
             state.names.insert(name, inode);
         }
@@ -201,12 +214,15 @@ impl ModelledDisk {
         tree
     }
 
-    fn database_files(&self) -> [PathBuf; 3] {
-        ["", "-wal", "-shm"].map(|suffix| {
-            let mut path = self.database.clone().into_os_string();
-            path.push(suffix);
-            path.into()
-        })
+    fn database_files(&self) -> Vec<PathBuf> {
+        let files = |database: &PathBuf| {
+            ["", "-wal", "-shm"].map(|suffix| {
+                let mut path = database.clone().into_os_string();
+                path.push(suffix);
+                PathBuf::from(path)
+            })
+        };
+        self.database.iter().flat_map(files).collect()
     }
 }
 

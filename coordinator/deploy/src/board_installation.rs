@@ -73,7 +73,7 @@ impl Places {
 }
 
 /// A board during a deployment.
-pub(crate) struct Site<'a> {
+pub(crate) struct BoardInstallation<'a> {
     /// The link to the board.
     pub board: &'a dyn Board,
     /// The source of root rights. `None` where they are not needed.
@@ -85,7 +85,7 @@ pub(crate) struct Site<'a> {
     pub cache: String,
 }
 
-impl Site<'_> {
+impl BoardInstallation<'_> {
     /// Determines the source of root rights. Calls `password` when sudo requires one. Its argument is whether the previous password was
     /// wrong.
     ///
@@ -247,7 +247,7 @@ impl Site<'_> {
         } = &self.places;
         let what = if installed { "installed" } else { "as-it-was" };
         let output = self.by_root(
-            "going back to what was before",
+            "rolling back to the earlier version",
             include_str!("scripts/undo.sh"),
             &[self.scope(), program, config, state, what, owner],
             &mut io::empty(),

@@ -31,11 +31,11 @@ const ENROLLMENTS: Rate = Rate {
 const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// The state for answering requests.
-pub struct Desk {
+pub struct EnrollmentService {
     keys: Arc<Keys>,
     /// The admission to refresh after an enrollment.
     admission: Arc<Admission>,
-    place: Place,
+    addresses: CoordinatorAddresses,
     renewals: TokenBuckets<DeviceId>,
     enrollments: TokenBuckets<DeviceId>,
     /// The store. Requests are handled one at a time, because unknown clients send them.
@@ -43,29 +43,29 @@ pub struct Desk {
 }
 
 /// The addresses at which a device finds the coordinator.
-pub struct Place {
+pub struct CoordinatorAddresses {
     /// The broker, as `mqtts://host:port`.
     pub broker: String,
     /// The enrollment listener, as `host:port`.
     pub enrollment: String,
 }
 
-impl Desk {
-    /// Creates a desk that issues certificates with `keys` and records them in `store`.
+impl EnrollmentService {
+    /// Creates a service that issues certificates with `keys` and records them in `store`.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn new(
         keys: Arc<Keys>,
         admission: Arc<Admission>,
-        place: Place,
+        addresses: CoordinatorAddresses,
         store: Store,
     ) -> store::Result<Self> {
         store.set_patience(STORE_PATIENCE)?;
         Ok(Self {
             keys,
             admission,
-            place,
+            addresses,
             renewals: TokenBuckets::new(RENEWALS),
             enrollments: TokenBuckets::new(ENROLLMENTS),
             store: Mutex::new(store),
@@ -172,8 +172,8 @@ impl Desk {
             not_after: certificate.not_after,
             authority: self.keys.authority().pem().to_owned(),
             coordinator_key: self.keys.coordinator_public_key(),
-            broker: self.place.broker.clone(),
-            enrollment: self.place.enrollment.clone(),
+            broker: self.addresses.broker.clone(),
+            enrollment: self.addresses.enrollment.clone(),
         }
     }
 }

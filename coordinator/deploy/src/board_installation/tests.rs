@@ -111,9 +111,9 @@ impl Fixture {
         lchown(&path, Some(OWNER_ID), Some(OWNER_ID)).unwrap();
     }
 
-    fn site<'a>(&self, board: &'a dyn Board) -> Site<'a> {
+    fn installation<'a>(&self, board: &'a dyn Board) -> BoardInstallation<'a> {
         let text = |name| self.at(name).display().to_string();
-        Site {
+        BoardInstallation {
             board,
             root: Some(Root::Already),
             way: InstallMethod::System,
@@ -139,7 +139,7 @@ fn root_writes_nothing_through_links_in_the_state() {
     }
     let machine = ThisMachine { accounts: None };
     let fixture = Fixture::new();
-    let site = fixture.site(&machine);
+    let installation = fixture.installation(&machine);
     fs::create_dir(fixture.at("etc")).unwrap();
     fs::write(fixture.at("etc/shadow"), "root's").unwrap();
     // The backup before the enrollment would overwrite root's file through this link.
@@ -149,7 +149,7 @@ fn root_writes_nothing_through_links_in_the_state() {
         fixture.at("state/enrollment.json.before-deploy"),
     )
     .unwrap();
-    let refused = site.enroll("token").unwrap_err().to_string();
+    let refused = installation.enroll("token").unwrap_err().to_string();
     assert!(refused.contains("ermission denied"), "{refused}");
     assert_eq!(fs::read_to_string(fixture.at("etc/shadow")).unwrap(), "root's");
 
@@ -159,7 +159,7 @@ fn root_writes_nothing_through_links_in_the_state() {
     fixture.owners("enrollment.json.before-deploy", "the owner's words");
     symlink(fixture.at("etc"), fixture.at("state/enrollment.json")).unwrap();
     // A failure to start the daemon does not matter here.
-    let _ = site.undo(false);
+    let _ = installation.undo(false);
     let entries = fs::read_dir(fixture.at("etc")).unwrap();
     assert_eq!(entries.count(), 1, "only root's own file");
     assert_eq!(
@@ -176,16 +176,16 @@ fn the_agent_is_started_as_the_owner_of_its_state() {
     }
     let machine = ThisMachine { accounts: None };
     let fixture = Fixture::new();
-    let site = fixture.site(&machine);
-    site.enroll("token").unwrap();
-    Identity::of(&machine, site.root.as_ref(), &site.places).unwrap();
+    let installation = fixture.installation(&machine);
+    installation.enroll("token").unwrap();
+    Identity::of(&machine, installation.root.as_ref(), &installation.places).unwrap();
     assert_eq!(fixture.log(), "enroll nobody\nidentity nobody\n");
     // Without systemd, root neither starts the daemon nor reads its log.
     fixture.owners("agent.log", "the log\n");
     if !Path::new("/run/systemd/system").exists() {
-        let refused = site.start("start").unwrap_err().to_string();
+        let refused = installation.start("start").unwrap_err().to_string();
         assert!(refused.contains("systemd does not answer"), "{refused}");
-        assert_eq!(site.log(), "");
+        assert_eq!(installation.log(), "");
     }
     assert_eq!(fixture.log(), "enroll nobody\nidentity nobody\n");
 }
