@@ -107,7 +107,7 @@ mod tests {
             floor_origin: FloorOrigin::NoDrift,
             verdict: ComparisonVerdict::Same,
             more_pairs: None,
-            words: words.to_owned(),
+            verdict_text: words.to_owned(),
             is_separated: false,
             compared_runs: Vec::new(),
         }

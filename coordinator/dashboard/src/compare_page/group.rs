@@ -196,7 +196,7 @@ mod tests {
             floor_origin: FloorOrigin::NoDrift,
             verdict,
             more_pairs: None,
-            words: verdict.as_str().to_owned(),
+            verdict_text: verdict.as_str().to_owned(),
             is_separated: false,
             compared_runs: Vec::new(),
         }

@@ -103,13 +103,13 @@ impl Connection {
             .open
             .take()
             .filter(|connection| is_alive(connection.get_ref()));
-        if let Some(mut connection) = kept {
-            if let Some(head) = self.ask(&mut connection, request)? {
-                return self.receive(connection, &head, receive);
-            }
+        if let Some(mut connection) = kept
+            && let Some(head) = self.send_request(&mut connection, request)?
+        {
+            return self.receive(connection, &head, receive);
         }
         let mut connection = self.connect()?;
-        match self.ask(&mut connection, request)? {
+        match self.send_request(&mut connection, request)? {
             Some(head) => self.receive(connection, &head, receive),
             None => Err(HttpError::Broken(io::ErrorKind::UnexpectedEof.into())),
         }
@@ -126,7 +126,11 @@ impl Connection {
     }
 
     /// Sends a request and reads the head of its answer. `None` when the server closed the connection before it answered.
-    fn ask(&self, connection: &mut BufReader<TcpStream>, request: &[u8]) -> Result<Option<Head>, HttpError> {
+    fn send_request(
+        &self,
+        connection: &mut BufReader<TcpStream>,
+        request: &[u8],
+    ) -> Result<Option<Head>, HttpError> {
         if let Err(error) = connection.get_mut().write_all(request) {
             return match error.kind() {
                 io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(None),

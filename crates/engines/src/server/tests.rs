@@ -122,7 +122,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Asks for the answer to a prompt of three tokens. Returns it with the times of the first token and of the answer.
-fn ask(loaded: &mut Loaded) -> Result<(Vec<i32>, Option<Duration>, Duration), String> {
+fn query(loaded: &mut Loaded) -> Result<(Vec<i32>, Option<Duration>, Duration), String> {
     let sample: Vec<u8> = [5, 6, 7, 0, 3_i32]
         .iter()
         .flat_map(|value| value.to_le_bytes())
@@ -159,7 +159,7 @@ fn answers_come_whole_or_in_a_stream_and_the_server_ends_with_the_engine() {
         bench.is_streaming = is_streaming;
         let mut loaded = bench.load(mode).unwrap();
         for _ in 0..3 {
-            let (tokens, first, took) = ask(&mut loaded).unwrap();
+            let (tokens, first, took) = query(&mut loaded).unwrap();
             assert_eq!(tokens, [6, 7, 8]);
             assert_eq!(first.is_some(), is_streaming);
             // The made-up server waits between tokens.
@@ -229,7 +229,7 @@ fn answers_that_fail_are_explained() {
         ("text", "not JSON: hello"),
     ] {
         let mut loaded = bench.load(mode).unwrap();
-        let error = ask(&mut loaded).unwrap_err();
+        let error = query(&mut loaded).unwrap_err();
         assert!(error.contains(expected), "{expected} in {error}");
     }
 }
