@@ -2,8 +2,9 @@
 
 use std::{
     fs,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -252,14 +253,18 @@ fn benchmarks_without_prompts_are_refused() {
 fn a_server_ends_with_a_process_that_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let pid_file = dir.path().join("pid");
-    let mut parent = Command::new("sh")
-        .args([
-            "-c",
-            "sleep 60 | setsid sh -c \"$1\" \"$2\" sleep 300 & wait",
-            "sh",
-            super::process::WATCHED,
-        ])
+    // It holds the writing end of the pipe, as the process does that starts a server.
+    let mut parent = Command::new("sleep")
+        .arg("60")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut shell = Command::new("sh")
+        .args(["-c", super::process::WATCHED])
         .arg(&pid_file)
+        .args(["sleep", "300"])
+        .process_group(0)
+        .stdin(parent.stdout.take().unwrap())
         .spawn()
         .unwrap();
     let pid = loop {
@@ -269,16 +274,12 @@ fn a_server_ends_with_a_process_that_is_killed() {
         }
     };
     assert!(is_running(&pid));
-    // `sleep 60`, the writing end of the pipe, stands for the process that is killed.
-    let killed = Command::new("pkill")
-        .args(["-KILL", "-P", &parent.id().to_string(), "-x", "sleep"])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    parent.kill().unwrap();
+    parent.wait().unwrap();
     let begun = Instant::now();
     while is_running(&pid) {
         assert!(begun.elapsed() < Duration::from_secs(10), "the server goes on");
         thread::sleep(Duration::from_millis(20));
     }
-    parent.wait().unwrap();
+    shell.wait().unwrap();
 }
