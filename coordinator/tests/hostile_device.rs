@@ -211,7 +211,7 @@ fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_space() {
     eventually("the coordinator to refuse it", 30, || {
         coordinator
             .printed()
-            .contains("stay free; hint: make room")
+            .contains("stay free; hint: free space")
             .then_some(())
     });
     assert!(!coordinator.path(&format!("runs/{run}/partial/log")).exists());

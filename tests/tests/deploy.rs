@@ -304,7 +304,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
                 ..Likeness::default()
             },
             &[],
-            &["KiB free", "make room there"],
+            &["KiB free", "free space there"],
         ),
         (
             Likeness {

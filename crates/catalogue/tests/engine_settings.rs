@@ -57,7 +57,8 @@ fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
                 "[a-z]{1,8}(/[a-z0-9.]{0,7}[a-z])?(,[a-z]{1,8}/lib[a-z]{1,5}\\.so){0,2}".boxed()
             }
             // A path below the scratch directory.
-            "calibration" => "[a-z]{1,8}(/[a-z0-9_]{1,7}\\.cache)?".boxed(),
+            "calibration" | "server_model" => "[a-z]{1,8}(/[a-z0-9_]{1,7}\\.cache)?".boxed(),
+            "server" => prop_oneof![Just("llama-cpp".to_owned()), "/[a-z]{1,8}\\.toml"].boxed(),
             "sim_board" => prop_oneof![
                 Just("agx-orin.resnet50".to_owned()),
                 "[!-~]([ -~]{0,20}[!-~])?\\.toml",

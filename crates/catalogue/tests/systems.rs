@@ -166,6 +166,10 @@ fn results_and_rates_are_those_of_the_published_tables() {
             continue;
         };
         let key = format!("{round} {system} {} {}", run.benchmark, run.scenario);
+        // The tables end with v4.1.
+        if !tables.keys().any(|known| known.starts_with(&format!("{round} "))) {
+            continue;
+        }
         let (published, rate) = &tables[&key];
         assert_eq!(result, published.parse::<f64>().unwrap(), "{key}");
         compared += 1;
@@ -189,7 +193,7 @@ fn results_and_rates_are_those_of_the_published_tables() {
 }
 
 #[test]
-fn every_jetson_of_the_two_generations_has_exactly_one_file() {
+fn every_jetson_of_the_three_generations_has_exactly_one_file() {
     let modules = include_str!("../../../crates/board/src/modules.csv");
     let systems = known::systems().unwrap();
     let parts = modules.lines().filter_map(|line| line.split_once(','));
@@ -199,9 +203,16 @@ fn every_jetson_of_the_two_generations_has_exactly_one_file() {
             .filter(|system| system.is_for(part))
             .map(|system| system.name.as_str())
             .collect();
-        let has_one = ["AGX Orin", "Orin NX", "Orin Nano", "AGX Xavier", "Xavier NX"]
-            .iter()
-            .any(|family| name.starts_with(family));
+        let has_one = [
+            "AGX Thor",
+            "AGX Orin",
+            "Orin NX",
+            "Orin Nano",
+            "AGX Xavier",
+            "Xavier NX",
+        ]
+        .iter()
+        .any(|family| name.starts_with(family));
         assert_eq!(files.len(), usize::from(has_one), "{part} {name}: {files:?}");
     }
 }
@@ -209,7 +220,9 @@ fn every_jetson_of_the_two_generations_has_exactly_one_file() {
 /// A board in its other state gets the values for that state.
 #[test]
 fn every_file_has_both_states_of_the_board_for_all_that_it_has() {
-    for system in known::systems().unwrap() {
+    // Of Thor, one result was published.
+    let systems = known::systems().unwrap().into_iter();
+    for system in systems.filter(|system| system.name != "agx-thor") {
         let of = |power: PowerSetting| -> BTreeSet<(String, &str)> {
             let runs = system.runs.iter().filter(move |run| run.power == power);
             runs.map(|run| (run.benchmark.clone(), run.scenario.as_str()))

@@ -1,6 +1,7 @@
 //! Compares samples on disk with a manifest: lines `SHA256  DIRECTORY/NAME.npy`, as preparation writes them beside the samples.
 
 use std::{
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
 };
@@ -86,7 +87,7 @@ pub fn verify_samples(
 }
 
 /// Returns the number of files of the samples in `dir`, which must be complete: one per sample, or one per input if there are several.
-/// Published files have no tensors: all that are there count.
+/// Published files beside the arrays count, too.
 fn files_of_complete_set(dir: &Path) -> Result<usize, PrepError> {
     SampleSet::check_whole(dir)?;
     let path = dir.join(SampleSet::FILE);
@@ -96,17 +97,22 @@ fn files_of_complete_set(dir: &Path) -> Result<usize, PrepError> {
     };
     let document = regular_file::read(&path, MAX_MANIFEST).map_err(unreadable)?;
     let set = SampleSet::from_json(&document).map_err(|error| unreadable(io::Error::other(error)))?;
+    let published = || -> Result<usize, PrepError> {
+        let entries = std::fs::read_dir(dir).map_err(unreadable)?.filter_map(Result::ok);
+        let names = entries.map(|entry| entry.file_name());
+        Ok(names
+            .filter(|name| name != SampleSet::FILE && !is_temporary(name) && !is_array(name))
+            .count())
+    };
     Ok(match set.tensors.len() {
-        0 => {
-            let entries = std::fs::read_dir(dir).map_err(unreadable)?.filter_map(Result::ok);
-            entries
-                .map(|entry| entry.file_name())
-                .filter(|name| name != SampleSet::FILE && !is_temporary(name))
-                .count()
-        }
         1 => set.samples,
-        inputs => inputs,
+        inputs => inputs + published()?,
     })
+}
+
+/// Returns whether a name is that of an array.
+fn is_array(name: &OsStr) -> bool {
+    Path::new(name).extension() == Some(OsStr::new("npy"))
 }
 
 /// Splits a line into hash and file name below the samples' directory.

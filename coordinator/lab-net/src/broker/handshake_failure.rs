@@ -38,7 +38,7 @@ mod tests {
         for (error, words) in [
             (
                 CertificateError::NotValidYet,
-                "which says 1970-01-01T00:00:00Z; hint: set the clock",
+                "which shows 1970-01-01T00:00:00Z; hint: set the clock",
             ),
             (CertificateError::Expired, "has expired by this machine's clock"),
             (

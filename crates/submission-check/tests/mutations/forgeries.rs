@@ -151,7 +151,7 @@ const FORGERIES: [Forgery; 17] = [
                 text(&summary, "Result is : VALID", "Result is : INVALID");
             },
             ("agreement", SUMMARY),
-            "says no VALID",
+            "has no VALID",
         )
     },
     forgery(
