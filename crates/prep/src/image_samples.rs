@@ -150,6 +150,9 @@ fn make(
         });
     }
     let map_text = lines.concat();
+    if request.calibration.is_some() {
+        writer.remove_others()?;
+    }
     let map = MapFile::new(&target, out, &map_text)?;
     Ok(PrepReport {
         samples: total,

@@ -2,6 +2,8 @@
 //! file, and the document `samples.json`, which describes the set.
 
 use std::{
+    collections::HashSet,
+    ffi::OsStr,
     fmt::Write as _,
     fs::{self, File},
     io,
@@ -113,6 +115,30 @@ impl SampleWriter {
         let dir = self.files.dir.file_name().unwrap_or_default().to_string_lossy();
         // Writing to a String cannot fail.
         let _ = writeln!(self.manifest, "{}  {dir}/{name}.npy", stored.sha256);
+    }
+
+    /// Removes the arrays of samples that were not written. Engines calibrate with all arrays of a list's directory, which may have those of an earlier
+    /// list.
+    pub(crate) fn remove_others(&self) -> Result<(), PrepError> {
+        let dir = &self.files.dir;
+        let unreadable = |source| PrepError::Write {
+            path: dir.clone(),
+            source,
+        };
+        // A line of the manifest is `SHA256  DIRECTORY/NAME.npy`.
+        let lines = self.manifest.lines();
+        let own: HashSet<&OsStr> = lines
+            .filter_map(|line| line.split_once('/'))
+            .map(|(_, name)| OsStr::new(name))
+            .collect();
+        for entry in fs::read_dir(dir).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let is_array = path.extension() == Some(OsStr::new("npy"));
+            if is_array && !path.file_name().is_some_and(|name| own.contains(name)) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes manifest and document, and returns the samples' directory.

@@ -132,6 +132,15 @@ fn a_manifest_that_lacks_lines_is_refused() {
     }
 }
 
+/// Returns the names of the arrays in a directory, sorted.
+fn arrays(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut arrays: Vec<String> = names.filter(|name| name.ends_with(".npy")).collect();
+    arrays.sort();
+    arrays
+}
+
 #[test]
 fn a_calibration_list_gets_a_directory_of_its_own() {
     let dataset = Dataset::new();
@@ -145,6 +154,12 @@ fn a_calibration_list_gets_a_directory_of_its_own() {
     let other = dataset.prepare(Some(&other)).unwrap();
     assert_ne!((&other.dir, &other.map), (&report.dir, &report.map));
     assert_eq!(fs::read_to_string(&report.map).unwrap(), "c.JPEG 65\na.JPEG 0\n");
+    // Engines calibrate with all arrays of the directory.
+    fs::write(&list, "a.JPEG\n").unwrap();
+    let shorter = dataset.prepare(Some(&list)).unwrap();
+    assert_eq!((shorter.samples, &shorter.dir), (1, &report.dir));
+    assert_eq!(arrays(&shorter.dir), ["a.JPEG.npy"]);
+    assert_eq!(arrays(&other.dir), ["b.JPEG.npy"]);
     fs::write(&list, "c.JPEG\nd.JPEG\n").unwrap();
     let error = dataset.prepare(Some(&list)).unwrap_err().to_string();
     assert!(

@@ -189,6 +189,11 @@ fn a_calibration_list_has_its_own_samples_and_names_no_sample() {
         report.dir.display()
     );
     assert!(!out.join(&label_files(&benchmark)[0]).exists());
+    // Engines calibrate with all arrays of the directory.
+    write(&data.join("case_00051/imaging.nii.gz"), &nifti());
+    fs::write(&list, "case_00051\n").unwrap();
+    let dir = made(&list).unwrap().dir;
+    assert!(dir.join("case_00051_0.npy").is_file() && !dir.join("case_00050_0.npy").exists());
     for names in ["case_00050\ncase_00050\n", "case_00000\n", "a/b\n"] {
         fs::write(&list, names).unwrap();
         let error = made(&list).unwrap_err().to_string();

@@ -97,6 +97,9 @@ pub(crate) fn prepare(
         let text = description(&descriptions).and_then(|bytes| atomic::write(&path, &bytes));
         text.map_err(|source| PrepError::Write { path, source })?;
     }
+    if request.calibration.is_some() {
+        writer.remove_others()?;
+    }
     let map = MapFile::new(&target, out, &lines)?;
     Ok(PrepReport {
         samples,
