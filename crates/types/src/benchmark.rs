@@ -20,7 +20,7 @@ pub use self::{
         DetectionPredictions, Detections,
     },
     encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
-    model::{Dtype, FurtherInput, Generation, Model, ModelInput, Response},
+    model::{Dtype, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
     prep::{
         DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, SpeechClips,
         Squad, Volumes,

@@ -13,6 +13,7 @@ mod tree;
 pub use asset_store::{AssetStore, LockedAssetStore};
 pub use error::AssetStoreError;
 use regatta_types::{
+    EngineKind,
     assets::{Asset, Assets},
     documents::RunSpec,
 };
@@ -73,8 +74,12 @@ pub fn name_in(
 /// Returns the paths at which a run looks for its files.
 pub fn places(spec: &RunSpec) -> Vec<String> {
     let benchmark = &spec.benchmark;
-    let mut places = benchmark.model.files();
     let settings = &spec.engine.settings;
+    // A model server may load another file than engines do.
+    let mut places = match &settings.server_model {
+        Some(model) if spec.engine.kind == EngineKind::Server => vec![model.0.clone()],
+        _ => benchmark.model.files(),
+    };
     places.extend(settings.tensorrt_plugins.iter().flat_map(|paths| paths.0.clone()));
     places.extend(settings.calibration.as_ref().map(|path| path.0.clone()));
     places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::{driver::Requests, http::BodyEnd};
+
 /// The maximum size of an event's line in bytes.
 const MAX_LINE: usize = 8 << 20;
 /// The end of a stream as OpenAI's interface announces it.
@@ -23,6 +25,16 @@ pub(super) enum AnswerError {
     TooLong,
     #[error("the server generated no token")]
     Empty,
+    #[error("the server closed the connection before the end of its stream")]
+    CutOff,
+}
+
+/// The tokens of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AnswerTokens {
+    pub(super) tokens: Vec<i32>,
+    /// The number of tokens that the server says it generated. `None` if it does not say.
+    pub(super) generated: Option<usize>,
 }
 
 /// Collects the tokens of an answer from its parts.
@@ -30,8 +42,13 @@ pub(super) enum AnswerError {
 pub(super) struct AnswerReader<'a> {
     /// A JSON pointer to the token ids.
     pointer: &'a str,
+    /// A JSON pointer to the number of generated tokens.
+    count_pointer: Option<&'a str>,
     is_streaming: bool,
     is_cumulative: bool,
+    generated: Option<usize>,
+    /// Whether the stream's end was announced.
+    is_done: bool,
     /// The received part of a line, or of the document.
     buffer: Vec<u8>,
     pub(super) tokens: Vec<i32>,
@@ -39,11 +56,14 @@ pub(super) struct AnswerReader<'a> {
 }
 
 impl<'a> AnswerReader<'a> {
-    pub(super) const fn new(pointer: &'a str, is_streaming: bool, is_cumulative: bool) -> Self {
+    pub(super) fn new(requests: &'a Requests) -> Self {
         Self {
-            pointer,
-            is_streaming,
-            is_cumulative,
+            pointer: &requests.tokens,
+            count_pointer: requests.count.as_deref(),
+            is_streaming: requests.is_streaming,
+            is_cumulative: requests.is_cumulative,
+            generated: None,
+            is_done: false,
             buffer: Vec::new(),
             tokens: Vec::new(),
             error: None,
@@ -78,24 +98,38 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Returns the tokens of a complete answer.
-    pub(super) fn finish(mut self) -> Result<Vec<i32>, AnswerError> {
+    pub(super) fn finish(mut self, end: BodyEnd) -> Result<AnswerTokens, AnswerError> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        if !self.is_streaming {
-            let document = std::mem::take(&mut self.buffer);
-            self.read_document(&document, true)?;
+        let rest = std::mem::take(&mut self.buffer);
+        if self.is_streaming {
+            // The last line may lack its end.
+            self.read_line(rest.trim_ascii())?;
+        } else {
+            self.read_document(&rest, true)?;
+        }
+        // Only the length of a body, or its chunks, prove that it is complete.
+        if self.is_streaming && end == BodyEnd::Closed && !self.is_done {
+            return Err(AnswerError::CutOff);
         }
         if self.tokens.is_empty() {
             return Err(AnswerError::Empty);
         }
-        Ok(self.tokens)
+        Ok(AnswerTokens {
+            tokens: self.tokens,
+            generated: self.generated,
+        })
     }
 
     fn read_line(&mut self, line: &[u8]) -> Result<(), AnswerError> {
         // Other lines are comments, names of events, and the empty lines between them.
         match line.strip_prefix(b"data:").map(<[u8]>::trim_ascii_start) {
-            Some(DONE) | None => Ok(()),
+            Some(DONE) => {
+                self.is_done = true;
+                Ok(())
+            }
+            None => Ok(()),
             Some(document) => self.read_document(document, false),
         }
     }
@@ -114,6 +148,12 @@ impl<'a> AnswerReader<'a> {
         if value.get("error").is_some_and(|error| !error.is_null()) {
             return Err(missing());
         }
+        let count = self
+            .count_pointer
+            .and_then(|pointer| value.pointer(pointer)?.as_u64());
+        self.generated = count
+            .and_then(|count| usize::try_from(count).ok())
+            .or(self.generated);
         let Some(tokens) = value.pointer(self.pointer).filter(|tokens| !tokens.is_null()) else {
             return if needs_tokens { Err(missing()) } else { Ok(()) };
         };
@@ -141,9 +181,39 @@ mod tests {
     use super::*;
 
     fn read(is_streaming: bool, is_cumulative: bool, parts: &[&str]) -> Result<Vec<i32>, String> {
-        let mut reader = AnswerReader::new("/tokens", is_streaming, is_cumulative);
+        let answer = read_to(BodyEnd::Chunked, is_streaming, is_cumulative, parts);
+        answer.map(|answer| answer.tokens)
+    }
+
+    fn read_to(
+        end: BodyEnd,
+        is_streaming: bool,
+        is_cumulative: bool,
+        parts: &[&str],
+    ) -> Result<AnswerTokens, String> {
+        let requests = Requests {
+            path: String::new(),
+            before: String::new(),
+            after: String::new(),
+            tokens: "/tokens".to_owned(),
+            count: Some("/n".to_owned()),
+            is_streaming,
+            is_cumulative,
+        };
+        let mut reader = AnswerReader::new(&requests);
         parts.iter().for_each(|part| reader.receive(part.as_bytes()));
-        reader.finish().map_err(|error| error.to_string())
+        reader.finish(end).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_neither_lost_nor_made_up() {
+        let unended = "data: {\"tokens\":[1]}\n\ndata: {\"tokens\":[2],\"n\":3}";
+        let answer = read_to(BodyEnd::Chunked, true, false, &[unended]).unwrap();
+        assert_eq!((answer.tokens, answer.generated), (vec![1, 2], Some(3)));
+        let cut_off = read_to(BodyEnd::Closed, true, false, &[unended]).unwrap_err();
+        assert!(cut_off.contains("before the end of its stream"), "{cut_off}");
+        let done = format!("{unended}\n\ndata: [DONE]\n");
+        assert!(read_to(BodyEnd::Closed, true, false, &[&done]).is_ok());
     }
 
     #[test]

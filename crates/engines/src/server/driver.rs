@@ -58,6 +58,9 @@ struct Generate {
     body: String,
     /// The JSON pointer to the token ids, in an answer and in each event of a stream.
     tokens: String,
+    /// The JSON pointer to the number of generated tokens, if the server says it.
+    #[serde(default)]
+    count: Option<String>,
     /// Whether each event of a stream repeats the tokens of the events before it.
     #[serde(default)]
     is_cumulative: bool,
@@ -155,7 +158,7 @@ impl ServerDriver {
         if self.command.is_empty() {
             return Some("`command` is empty".to_owned());
         }
-        let mut texts = self.command.iter().chain(self.environment.values());
+        let mut texts = self.command.iter();
         if let Some(unknown) = texts.find_map(|text| unknown_placeholder(text, IN_COMMANDS)) {
             return Some(unknown);
         }
@@ -173,8 +176,9 @@ impl ServerDriver {
             return Some(format!("`generate.body` is not JSON: {error}"));
         }
         let has_paths = self.ready.path.starts_with('/') && self.generate.path.starts_with('/');
-        if !has_paths || !self.generate.tokens.starts_with('/') {
-            return Some("`ready.path`, `generate.path` and `generate.tokens` begin with /".to_owned());
+        let mut pointers = self.generate.count.iter().chain([&self.generate.tokens]);
+        if !has_paths || !pointers.all(|pointer| pointer.starts_with('/')) {
+            return Some("`ready.path` and all keys of `generate` but `body` begin with /".to_owned());
         }
         None
     }
@@ -204,6 +208,7 @@ impl ServerDriver {
             before: before.to_owned(),
             after: after.to_owned(),
             tokens: self.generate.tokens.clone(),
+            count: self.generate.count.clone(),
             is_streaming,
             is_cumulative: self.generate.is_cumulative,
         }
@@ -218,10 +223,12 @@ impl ServerDriver {
 #[derive(Debug, Clone)]
 pub(super) struct Requests {
     pub(super) path: String,
-    before: String,
-    after: String,
-    /// A JSON pointer.
+    pub(super) before: String,
+    pub(super) after: String,
+    /// The JSON pointer to the tokens.
     pub(super) tokens: String,
+    /// The JSON pointer to the number of generated tokens.
+    pub(super) count: Option<String>,
     pub(super) is_streaming: bool,
     pub(super) is_cumulative: bool,
 }

@@ -45,7 +45,7 @@ pub(super) struct Connection {
 
 /// How an answer's body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BodyEnd {
+pub(super) enum BodyEnd {
     Length(usize),
     Chunked,
     Closed,
@@ -68,24 +68,22 @@ impl Connection {
         }
     }
 
-    /// Returns the body of the answer to a GET.
-    pub(super) fn get(&mut self, path: &str) -> Result<Vec<u8>, HttpError> {
+    /// Checks that a GET is answered with status 200.
+    pub(super) fn get(&mut self, path: &str) -> Result<(), HttpError> {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: */*\r\n\r\n",
             self.address
         );
-        let mut body = Vec::new();
-        self.exchange(request.as_bytes(), &mut |part| body.extend_from_slice(part))?;
-        Ok(body)
+        self.exchange(request.as_bytes(), &mut |_| {}).map(drop)
     }
 
-    /// Posts a JSON document. Passes on the answer's body as it arrives.
+    /// Posts a JSON document. Passes on the answer's body as it arrives, and returns how it ended.
     pub(super) fn post(
         &mut self,
         path: &str,
         document: &[u8],
         receive: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), HttpError> {
+    ) -> Result<BodyEnd, HttpError> {
         let mut request = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             self.address,
@@ -96,7 +94,7 @@ impl Connection {
         self.exchange(&request, receive)
     }
 
-    fn exchange(&mut self, request: &[u8], receive: &mut dyn FnMut(&[u8])) -> Result<(), HttpError> {
+    fn exchange(&mut self, request: &[u8], receive: &mut dyn FnMut(&[u8])) -> Result<BodyEnd, HttpError> {
         // A server may close an idle connection at any time; some announce that they keep it and close it. A request that no byte of
         // an answer has followed is then sent once more.
         let kept = self
@@ -165,7 +163,7 @@ impl Connection {
         mut connection: BufReader<TcpStream>,
         head: &Head,
         receive: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), HttpError> {
+    ) -> Result<BodyEnd, HttpError> {
         if head.status != 200 {
             let mut text = Vec::new();
             // What arrived of it is enough.
@@ -181,7 +179,7 @@ impl Connection {
         if !head.closes && head.end != BodyEnd::Closed {
             self.open = Some(connection);
         }
-        Ok(())
+        Ok(head.end)
     }
 
     fn read_body(

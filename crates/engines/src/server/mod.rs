@@ -1,8 +1,8 @@
-//! The `server` engine: a model server that runs on the device, asked over HTTP. A driver says how it is started and asked.
+//! The `server` engine: generated tokens from a model server that it starts on the device. A driver describes the server.
 //!
-//! Samples are prompts of token ids with their numbers of tokens; answers are the generated token ids. Each stream has a connection and one request
-//! at a time. The server is a child of the run's process and ends with it. `server.log` has what it printed, and `server.json` what it
-//! was.
+//! Samples are prompts of token ids with their numbers of tokens; answers are the generated token ids. Each stream has one connection and one
+//! request at a time. The server is a child of the run's process and ends with it. `server.log` contains the server's output, and
+//! `server.json` its command, hashes and process.
 
 mod answer;
 mod driver;
@@ -15,12 +15,12 @@ mod tests;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use regatta_types::{
-    benchmark::{Benchmark, Dtype, Response},
+    benchmark::{Benchmark, Response},
     documents::EngineKind,
 };
 
 use self::{
-    answer::{AnswerError, AnswerReader},
+    answer::{AnswerError, AnswerReader, AnswerTokens},
     driver::{CommandValues, Requests, ServerDriver},
     http::{Connection, HttpError},
     process::{ServerError, ServerProcess},
@@ -32,7 +32,7 @@ use super::{
 
 /// How long a server may be silent while it answers. LoadGen has its own, shorter limit for a run without responses.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// What the server prints, in the run's files.
+/// The name of the file with the server's output, in the run's files.
 const LOG: &str = "server.log";
 
 /// The `server` engine with the settings of a run.
@@ -110,6 +110,7 @@ impl EngineBackend for ServerBackend {
                 process: Arc::clone(&process),
                 requests: requests.clone(),
                 prompts,
+                has_warned: false,
             }) as Box<dyn Engine>
         };
         Ok(Loaded {
@@ -143,7 +144,7 @@ impl Prompts {
     /// Returns the form of a benchmark's prompts.
     ///
     /// # Errors
-    /// [`EngineError::NotPrompts`] when its samples are no prompts, or its answers no generated tokens.
+    /// [`EngineError::NotPrompts`] when its samples are not prompts, or its answers are not generated tokens.
     fn of(benchmark: &Benchmark) -> Result<Self, EngineError> {
         let refused = |reason: &str| EngineError::NotPrompts {
             benchmark: benchmark.name.clone(),
@@ -156,23 +157,13 @@ impl Prompts {
         let generation = model
             .generation
             .ok_or_else(|| refused("its file has no `model.generation`"))?;
-        let inputs: Vec<_> = model.inputs().collect();
-        match inputs.as_slice() {
-            [prompt, count]
-                if prompt.dtype == Dtype::Int32
-                    && count.dtype == Dtype::Int32
-                    && prompt.shape.len() == 1
-                    && count.shape.is_empty() =>
-            {
-                Ok(Self {
-                    length: prompt.shape[0],
-                    max_tokens: generation.max_tokens,
-                })
-            }
-            _ => Err(refused(
-                "its samples are not `int32` token ids and their number, an `int32` without dimensions",
-            )),
-        }
+        let inputs = model.prompt_inputs().ok_or_else(|| {
+            refused("its samples are not `int32` token ids and their number, an `int32` without dimensions")
+        })?;
+        Ok(Self {
+            length: inputs.longest,
+            max_tokens: generation.max_tokens,
+        })
     }
 
     /// Returns the bytes of a sample.
@@ -198,13 +189,14 @@ struct ServerStream {
     connection: Connection,
     requests: Requests,
     prompts: Prompts,
+    has_warned: bool,
 }
 
 impl ServerStream {
     fn generate(&mut self, prompt: &[i32], mut first: impl FnMut(i32)) -> Result<Vec<i32>, RequestError> {
         let requests = &self.requests;
         let body = requests.body(prompt);
-        let mut reader = AnswerReader::new(&requests.tokens, requests.is_streaming, requests.is_cumulative);
+        let mut reader = AnswerReader::new(requests);
         let mut is_first = requests.is_streaming;
         let answered = self.connection.post(&requests.path, &body, &mut |part| {
             reader.receive(part);
@@ -214,14 +206,33 @@ impl ServerStream {
             }
         });
         match answered {
-            Ok(()) => Ok(reader.finish()?),
+            Ok(end) => {
+                let answer = reader.finish(end)?;
+                self.warn_of_withheld(&answer);
+                Ok(answer.tokens)
+            }
             Err(error) => {
-                // Its end explains more than the connection's.
+                // Why the server ended explains more than the broken connection.
                 if matches!(error, HttpError::Broken(_) | HttpError::Connect(_)) {
                     self.process.check_runs_on()?;
                 }
                 Err(error.into())
             }
+        }
+    }
+}
+
+impl ServerStream {
+    /// Warns once of an answer without all of its tokens: llama.cpp keeps back those that do not end a character.
+    fn warn_of_withheld(&mut self, answer: &AnswerTokens) {
+        let sent = answer.tokens.len();
+        if let Some(generated) = answer.generated.filter(|&generated| generated > sent)
+            && !self.has_warned
+        {
+            self.has_warned = true;
+            tracing::warn!(
+                "the server sent {sent} of the {generated} tokens of an answer; responses contain only those that were sent"
+            );
         }
     }
 }

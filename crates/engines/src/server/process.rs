@@ -133,14 +133,16 @@ impl ServerProcess {
             pid: 0,
             command,
         };
-        process.wait_until_ready(&driver.ready)?;
+        let ready = process.wait_until_ready(&driver.ready);
         let pid = fs::read_to_string(&pid_file);
-        process.pid = pid
-            .ok()
-            .and_then(|pid| pid.trim().parse().ok())
-            .unwrap_or_default();
-        // It is of no use to readers of the run's files.
+        // server.json has the process id.
         let _ = fs::remove_file(&pid_file);
+        ready?;
+        let pid = pid.map_err(ServerError::Start)?;
+        process.pid = pid
+            .trim()
+            .parse()
+            .map_err(|error| ServerError::Start(io::Error::other(error)))?;
         Ok(process)
     }
 
@@ -151,7 +153,8 @@ impl ServerProcess {
             self.check_runs()?;
             // Until it listens and has loaded its model, a server refuses connections or answers with another status.
             if Connection::new(self.address, LOOK_LIMIT).get(&ready.path).is_ok() {
-                return Ok(());
+                // Another process may have taken the port: the server ends then.
+                return self.check_runs();
             }
             thread::sleep(PAUSE);
         }

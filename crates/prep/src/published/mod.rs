@@ -9,7 +9,7 @@ use std::path::Path;
 
 use regatta_datasets::published_hash;
 use regatta_fsutil::{hash::sha256_hex, regular_file};
-use regatta_types::benchmark::{Benchmark, ModelInput, PublishedFile};
+use regatta_types::benchmark::{Benchmark, PublishedFile};
 
 pub use self::error::PublishedError;
 use self::prompts::{PromptArray, Prompts};
@@ -86,8 +86,9 @@ fn prompt_arrays(
     else {
         return Ok(Vec::new());
     };
-    let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
-    let (longest, names) = prompts::inputs_of(&inputs).ok_or_else(|| PrepError::UnsupportedSettings {
+    let inputs = benchmark.model.prompt_inputs();
+    let named = inputs.and_then(|inputs| Some((inputs.longest, [inputs.ids.name?, inputs.count.name?])));
+    let (longest, names) = named.ok_or_else(|| PrepError::UnsupportedSettings {
         benchmark: benchmark.name.clone(),
         reason: "prompts are for models with two named inputs: `int32` token ids, and an `int32` with their number".to_owned(),
     })?;

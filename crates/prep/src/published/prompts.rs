@@ -1,6 +1,6 @@
-//! Prompts in a file of records become the arrays that model servers are asked with: token ids with zeros behind them, and their numbers.
+//! Converts the prompts in a file of records to the arrays that a model server's engine reads: token ids, padded with zeros, and their numbers.
 
-use regatta_types::benchmark::{Dtype, ModelInput};
+use regatta_types::benchmark::Dtype;
 use serde_json::Value;
 
 use super::error::RecordError;
@@ -72,18 +72,5 @@ impl Prompts {
             array(names[0], &[count, self.longest], self.ids),
             array(names[1], &[count], self.counts),
         ]
-    }
-}
-
-/// Returns the tokens of the longest prompt and the names of a model's inputs. `None` when they are not prompts and their numbers of tokens.
-pub(super) fn inputs_of<'a>(inputs: &[ModelInput<'a>]) -> Option<(usize, [&'a str; 2])> {
-    match inputs {
-        [prompt, count] if prompt.dtype == Dtype::Int32 && count.dtype == Dtype::Int32 => {
-            match (prompt.shape, count.shape) {
-                ([longest], []) => Some((*longest, [prompt.name?, count.name?])),
-                _ => None,
-            }
-        }
-        _ => None,
     }
 }

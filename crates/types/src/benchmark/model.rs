@@ -125,6 +125,17 @@ impl ModelInput<'_> {
     }
 }
 
+/// The inputs of a model that takes prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptInputs<'a> {
+    /// The number of tokens of the longest prompt.
+    pub longest: usize,
+    /// The token ids.
+    pub ids: ModelInput<'a>,
+    /// The number of tokens.
+    pub count: ModelInput<'a>,
+}
+
 /// Formats as `int32 linear [384] input_ids`.
 impl fmt::Display for ModelInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,6 +188,26 @@ impl Model {
             layout: Layout::Linear,
         });
         std::iter::once(first).chain(further)
+    }
+
+    /// Returns the inputs of a model that takes prompts: `int32` token ids with padding, and an `int32` without dimensions with the number of tokens.
+    /// `None` for other models.
+    #[must_use]
+    pub fn prompt_inputs(&self) -> Option<PromptInputs<'_>> {
+        let mut inputs = self.inputs();
+        let (Some(ids), Some(count), None) = (inputs.next(), inputs.next(), inputs.next()) else {
+            return None;
+        };
+        match (ids.shape, count.shape) {
+            ([longest], []) if ids.dtype == Dtype::Int32 && count.dtype == Dtype::Int32 => {
+                Some(PromptInputs {
+                    longest: *longest,
+                    ids,
+                    count,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the full length of a sequence in tokens; `None` for a model without sequences, or whose mask is not an input of one
