@@ -50,7 +50,7 @@ impl DetectionWay {
     /// # Panics
     /// Panics when one of these fails, or when the network finds something else than in the first run.
     pub fn finish(self, audits: &[&str]) {
-        let way = self.way;
+        let mut way = self.way;
         way.prepare_again(&self.data);
         let (accuracy, _) = way.measure_scenario("SingleStream", map_line);
         assert_eq!(responses(&way.lab.accuracy_log(&accuracy)), self.found);

@@ -32,6 +32,7 @@ mod process;
 pub mod raw_client;
 pub mod rng;
 pub mod shell;
+pub mod small_llama;
 pub mod sshd;
 pub mod starved;
 pub mod statistics;

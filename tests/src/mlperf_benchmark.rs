@@ -88,7 +88,22 @@ impl Lab {
     /// # Panics
     /// Panics when the run does not end.
     #[must_use]
-    pub fn measure(&self, benchmark: &str, [scenario, mode]: [&str; 2], further: &[&str]) -> Value {
+    pub fn measure(&self, benchmark: &str, what: [&str; 2], further: &[&str]) -> Value {
+        self.measure_with("tract", benchmark, what, further)
+    }
+
+    /// Makes one run with an engine, as [`measure`](Self::measure) does.
+    ///
+    /// # Panics
+    /// Panics when the run does not end.
+    #[must_use]
+    pub fn measure_with(
+        &self,
+        engine: &str,
+        benchmark: &str,
+        [scenario, mode]: [&str; 2],
+        further: &[&str],
+    ) -> Value {
         let what = [
             "run",
             "--benchmark",
@@ -98,7 +113,7 @@ impl Lab {
             "--mode",
             mode,
         ];
-        let how = ["--engine", "tract", "--duration", "300ms"];
+        let how = ["--engine", engine, "--duration", "300ms"];
         let document = self.judged(&[&what[..], &how, further].concat());
         let run = document["runs"][0].clone();
         assert_eq!(run["phase"], "done", "{run:#}");

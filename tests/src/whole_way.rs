@@ -46,6 +46,11 @@ pub struct WholeWay {
     loadgen: &'static str,
     /// The number of files of the model.
     networks: usize,
+    engine: &'static str,
+    /// The engine's settings beside the case's.
+    settings: Vec<String>,
+    /// The number of audits that compared responses.
+    compared: usize,
 }
 
 impl WholeWay {
@@ -68,9 +73,18 @@ impl WholeWay {
             python,
             loadgen: "official",
             networks: 0,
+            engine: "tract",
+            settings: Vec::new(),
+            compared: 0,
         };
         way.add_network(network);
         Some(way)
+    }
+
+    /// Sets the engine of the runs and further settings of it. Without this, they use `tract`.
+    pub fn use_engine(&mut self, engine: &'static str, settings: Vec<String>) {
+        self.engine = engine;
+        self.settings = settings;
     }
 
     /// Adds a file of the model.
@@ -110,7 +124,12 @@ impl WholeWay {
         assert_eq!(made["unchanged"], self.case.samples, "{made:#}");
     }
 
-    fn prep(&self, data: &Path) -> Value {
+    /// Runs `prep`, and returns what it prints.
+    ///
+    /// # Panics
+    /// Panics when it fails.
+    #[must_use]
+    pub fn prep(&self, data: &Path) -> Value {
         let data = data.to_str().expect("a path");
         self.lab.json(&["prep", self.case.benchmark, "--data", data])
     }
@@ -150,7 +169,7 @@ impl WholeWay {
     }
 
     fn measure(&self, what: [&str; 2], is_valid: bool) -> Value {
-        let further = [
+        let mut further = vec![
             "--loadgen",
             self.loadgen,
             "--round",
@@ -160,7 +179,9 @@ impl WholeWay {
             "--set",
             self.case.setting,
         ];
-        self.lab.measure(self.case.benchmark, what, &further)
+        further.extend(self.settings.iter().flat_map(|setting| ["--set", setting]));
+        self.lab
+            .measure_with(self.engine, self.case.benchmark, what, &further)
     }
 
     /// Returns the accuracy of a run, on which Regatta and the script agree.
@@ -212,7 +233,7 @@ impl WholeWay {
     ///
     /// # Panics
     /// Panics when there are other audits than `expected`, or when TEST01 has a fault.
-    pub fn audit(&self, expected: &[&str]) {
+    pub fn audit(&mut self, expected: &[&str]) {
         let what = ["audit", "run", "--benchmark", self.case.benchmark];
         let audits = self
             .lab
@@ -229,9 +250,10 @@ impl WholeWay {
         let responses = &audit["audit"]["responses"];
         let is_compared = responses["compared"].as_u64() > Some(0);
         assert!(is_compared && responses["differing"] == 0, "{responses}");
+        self.compared += 1;
     }
 
-    /// Stages a tree, which has an accuracy text with the script's line for each scenario and one verdict on responses, and has the round's official checker
+    /// Stages a tree, which has an accuracy text with the script's line for each scenario and a verdict on responses for each audit, and has the round's official checker
     /// read it.
     ///
     /// # Panics
@@ -253,7 +275,7 @@ impl WholeWay {
             assert!(text.contains(line), "{path}: {text}");
         }
         let verdicts = files.keys().filter(|path| path.ends_with("/verify_accuracy.txt"));
-        assert_eq!(verdicts.count(), 1, "{:?}", files.keys());
+        assert_eq!(verdicts.count(), self.compared, "{:?}", files.keys());
         let _ = self.lab.officially_checked(&tree, self.case.round);
     }
 }

@@ -1,63 +1,19 @@
 //! Tests a benchmark of generated tokens with a real model server: llama.cpp, which the device starts by a driver, with a small random model.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 use std::{fs, path::Path};
 
 use regatta_test_support::{official_loadgen, oracle};
 use regatta_tests::{
     Broker, Lab,
-    mlperf_benchmark::{replaced, responses},
+    mlperf_benchmark::responses,
+    small_llama::{self, BENCHMARK, MODEL, SmallLlama},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-const PROMPTS: usize = 24;
-/// Tokens of the longest prompt.
-const LONGEST: usize = 12;
-/// The token ids of the model's printable characters.
-const CHARACTERS: usize = 94;
-const BENCHMARK: &str = "llama3.1-8b-edge";
-/// The model in the server's own format. The benchmark's weights are not on the device.
-const MODEL: &str = "models/small.gguf";
-
-/// Writes prompts of 4 to 12 tokens in the published form of the articles.
-fn write_prompts(directory: &Path) {
-    let prompt = |number: usize| {
-        let length = 4 + number % (LONGEST - 3);
-        let token = |place| (number * 31 + place * 7) % CHARACTERS;
-        json!({ "input": "", "output": "", "tok_input": (0..length).map(token).collect::<Vec<_>>() })
-    };
-    fs::create_dir_all(directory).unwrap();
-    let articles = Value::Array((0..PROMPTS).map(prompt).collect());
-    fs::write(directory.join("sample_cnn_eval_5000.json"), articles.to_string()).unwrap();
-}
-
-/// Resizes the benchmark to these prompts.
-fn resized(text: String) -> String {
-    replaced(
-        text,
-        &[
-            ("_samples = 5000", &format!("_samples = {PROMPTS}")),
-            ("input_shape = [8000]", &format!("input_shape = [{LONGEST}]")),
-            ("max_tokens = 128", "max_tokens = 16"),
-        ],
-    )
-}
-
-/// Writes a driver for the oracle's script, made from the shipped one for llama.cpp's own program.
-fn write_driver(path: &Path, python: &Path) {
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/servers/llama-cpp.toml");
-    let text = fs::read_to_string(shipped).unwrap();
-    let (before, rest) = text.split_once("command = [").unwrap();
-    let (_, after) = rest.split_once("]\n").unwrap();
-    let script = oracle::directory("llama-cpp").join("serve.py");
-    let command = format!(
-        "command = [\"{}\", \"{}\", \"{{model}}\", \"{{port}}\", \"{{context}}\", \"{{parallel}}\"]\n",
-        python.display(),
-        script.display()
-    );
-    fs::write(path, format!("{before}{command}{after}")).unwrap();
-}
+const SIZE: SmallLlama = SmallLlama {
+    samples: 24,
+    max_tokens: 16,
+};
 
 /// Measures with the model server and returns the run.
 fn measure(lab: &Lab, driver: &Path, scenario: &str, mode: &str, further: &[&str]) -> Value {
@@ -93,18 +49,14 @@ fn a_model_server_answers_in_tokens() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {
         return;
     };
-    lab.write_benchmark(BENCHMARK, resized);
-    let model = lab.scratch().join(MODEL);
-    fs::create_dir_all(model.parent().unwrap()).unwrap();
-    oracle::run(&python, "llama-cpp", "make_model.py", &[model.as_os_str()]);
-    let data = lab.workspace().join("prompts");
-    write_prompts(&data);
+    lab.write_benchmark(BENCHMARK, |text| SIZE.resize(text));
+    let driver = small_llama::add_model(&lab, &python);
+    let data = lab.workspace().join("articles");
+    SIZE.write_articles(&data, |_| String::new());
     assert_eq!(
         lab.json(&["prep", BENCHMARK, "--data", data.to_str().unwrap()])["samples"],
-        PROMPTS
+        SIZE.samples
     );
-    let driver = lab.workspace().join("driver.toml");
-    write_driver(&driver, &python);
     lab.device_prefix = vec![
         "env".to_owned(),
         format!("REGATTA_PLUGINS={}", plugin.parent().unwrap().display()),
@@ -123,7 +75,7 @@ fn a_model_server_answers_in_tokens() {
         &["--set", "inference_streams=3"],
     );
     let answers = responses(&lab.accuracy_log(&one));
-    assert_eq!(answers.len(), PROMPTS);
+    assert_eq!(answers.len(), SIZE.samples);
     assert!(
         answers.values().all(|answer| answer.len() == 16 * 8),
         "{answers:?}"

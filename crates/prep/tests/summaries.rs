@@ -5,14 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{
-    env,
-    error::Error,
-    ffi::OsStr,
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{error::Error, ffi::OsStr, fmt::Write as _, fs, path::Path};
 
 use regatta_accuracy::{LabelType, measure};
 use regatta_catalogue::known;
@@ -69,10 +62,6 @@ fn rouge_is_that_of_the_script_for_both_tokenizers_and_widths() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     oracle::run(&python, "summaries", "make_summaries.py", &[place.as_os_str()]);
-    let script = env::var_os("REGATTA_INFERENCE").map_or_else(
-        || PathBuf::from("-"),
-        |inference| Path::new(&inference).join("language/llama3.1-8b/evaluation.py"),
-    );
     for (tokenizer, log, dtype, word) in [
         ("fast", "fast.json", None, "int32"),
         ("slow", "slow.json", Some(LabelType::Int32), "int32"),
@@ -87,8 +76,7 @@ fn rouge_is_that_of_the_script_for_both_tokenizers_and_widths() {
             (figure.total(), figure.missing().len(), figure.duplicates()),
             (1490, 10, 5)
         );
-        let options: [&OsStr; 9] = [
-            script.as_ref(),
+        let options: [&OsStr; 8] = [
             "--mlperf-accuracy-file".as_ref(),
             log.as_ref(),
             "--dataset-file".as_ref(),

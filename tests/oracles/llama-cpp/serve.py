@@ -1,6 +1,6 @@
 """Runs llama.cpp's server, as its own program does, until it is ended.
 
-    serve.py MODEL PORT CONTEXT PARALLEL
+    serve.py MODEL PORT CONTEXT PARALLEL [MOST_TOKENS [NAME]]
 """
 
 import signal
@@ -8,7 +8,7 @@ import sys
 
 import xllamacpp
 
-model, port, context, parallel = sys.argv[1:]
+model, port, context, parallel = sys.argv[1:5]
 parameters = xllamacpp.CommonParams()
 parameters.model.path = model
 parameters.hostnames = ["127.0.0.1"]
@@ -16,5 +16,9 @@ parameters.port = int(port)
 parameters.n_ctx = int(context)
 parameters.n_parallel = int(parallel)
 parameters.cpuparams.n_threads = 1
+if len(sys.argv) > 5:
+    parameters.n_predict = int(sys.argv[5])
+if len(sys.argv) > 6:
+    parameters.model_alias = {sys.argv[6]}
 server = xllamacpp.Server(parameters)
 signal.pause()

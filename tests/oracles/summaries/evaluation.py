@@ -1,7 +1,8 @@
 """Runs the reference's evaluation.py of Llama 3.1, which is that of GPT-J but for its dataset, or repeats its steps.
 
-    evaluation.py SCRIPT|- OPTIONS...
+    REGATTA_INFERENCE=CHECKOUT evaluation.py OPTIONS...
 
+It is taken from the checkout of mlcommons/inference that the variable names; without one, its steps are repeated.
 The script's libraries that are on no registry or unused are replaced: `evaluate` fetches its metric from the network and calls rouge_score,
 as here; of torch and datasets it uses nothing.
 """
@@ -60,10 +61,11 @@ def repeat():
 
 
 nltk.download = lambda *_: True
-script = sys.argv.pop(1)
-if script == "-":
+checkout = os.environ.get("REGATTA_INFERENCE")
+if checkout is None:
     repeat()
 else:
+    script = os.path.join(checkout, "language/llama3.1-8b/evaluation.py")
     module("evaluate", load=lambda name: {"rouge": Metric()}[name])
     module("torch")
     module("torch.nn")

@@ -166,16 +166,21 @@ fn summaries(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
         Some(LabelType::Int64) => "int64",
         _ => "int32",
     };
-    [
+    let usual = [
         "--mlperf-accuracy-file",
         "{log}",
         "--dataset-file",
         &format!("{{scratch}}/{}", files.map_or("", |files| &files.expected)),
         "--dtype",
         dtype,
-    ]
-    .map(str::to_owned)
-    .into()
+    ];
+    let mut words = usual.map(str::to_owned).to_vec();
+    if let Some(files) = files
+        && let Some(option) = &files.tokenizer_option
+    {
+        words.extend([option.clone(), format!("{{scratch}}/{}", files.tokenizer)]);
+    }
+    words
 }
 
 fn images(benchmark: &Benchmark) -> Vec<String> {

@@ -82,6 +82,9 @@ pub struct SummaryFiles {
     pub expected: String,
     /// The directory of the model's `tokenizer.json` and `tokenizer_config.json`.
     pub tokenizer: String,
+    /// The option of the reference's script for that directory. Without it, the script has a tokenizer of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer_option: Option<String>,
     /// The directory of a language in NLTK's `punkt_tab`.
     pub sentences: String,
 }
