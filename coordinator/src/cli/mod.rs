@@ -20,6 +20,7 @@ mod device_check;
 mod device_health;
 mod device_job;
 mod device_watch;
+mod endpoints;
 mod engine;
 mod engine_cache;
 mod events;
@@ -182,6 +183,9 @@ enum Command {
     /// Run, rehearse and check power measurements
     #[command(subcommand)]
     Power(power::Command),
+    /// Measure model servers with MLCommons' endpoints harness
+    #[command(subcommand)]
+    Endpoints(endpoints::Command),
     /// Stage, infer, check, truncate and pack submission trees
     #[command(subcommand)]
     Submission(submission::Command),
@@ -248,6 +252,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Audit(command) => audit::run(&command, context),
         Command::Meter(command) => meter::run(&command, context),
         Command::Power(command) => power::run(&command, context),
+        Command::Endpoints(command) => endpoints::run(&command, context),
         Command::Submission(command) => submission::run(&command, context),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

@@ -88,6 +88,12 @@ pub fn llama_cpp() -> Option<PathBuf> {
     installed("llama-cpp")
 }
 
+/// Returns the directory in which a test may keep an installation that takes long.
+#[must_use]
+pub fn installation(name: &str) -> PathBuf {
+    cache().join(name)
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     match install(name) {
         Ok(python) => Some(python),

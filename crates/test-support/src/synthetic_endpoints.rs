@@ -1,13 +1,16 @@
 //! A synthetic submission of the agentic benchmark as the endpoints harness writes it, with the figures of NVIDIA's published result
 //! of v6.1 on a Jetson AGX Thor. Only the scores of single responses are made up.
 
-use std::{fmt::Write as _, path::Path};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use regatta_catalogue::round::Round;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    synthetic_submission::{SYSTEM, describe},
+    synthetic_submission::{SYSTEM, describe, system},
     tree::put,
 };
 
@@ -26,9 +29,10 @@ pub fn write(root: &Path, round: &Round) {
     put(&home.join("src/README.md"), "Elsewhere.\n");
     let scenario = root.join(SCENARIO);
     assert!(SCENARIO.contains(&format!("{SYSTEM}/{BENCHMARK}")));
-    let fields = round.submission.measurement_fields.iter();
-    let fields: Map<_, _> = fields.map(|field| (field.clone(), json!("nvfp4"))).collect();
-    put(&scenario.join("measurements.json"), json!(fields).to_string());
+    put(
+        &scenario.join("measurements.json"),
+        measurements(round).to_string(),
+    );
     put(&scenario.join("README.md"), "How it was run.\n");
     put(&scenario.join("config.yaml"), config(round));
     let summary = summary(round);
@@ -42,6 +46,23 @@ pub fn write(root: &Path, round: &Round) {
         accuracy().to_string(),
     );
     put(&scenario.join("scores.json"), scores().to_string());
+}
+
+/// Writes what an operator adds to a run of the harness: the system's description and `measurements.json`, below `root`. Returns their paths.
+pub fn descriptions(root: &Path, round: &Round, division: &str, submitter: &str) -> [PathBuf; 2] {
+    let paths = ["system.json", "measurements.json"].map(|name| root.join(name));
+    let mut system = system(round, "edge");
+    system["division"] = json!(division);
+    system["submitter"] = json!(submitter);
+    put(&paths[0], system.to_string());
+    put(&paths[1], measurements(round).to_string());
+    paths
+}
+
+fn measurements(round: &Round) -> Value {
+    let fields = round.submission.measurement_fields.iter();
+    let fields: Map<_, _> = fields.map(|field| (field.clone(), json!("nvfp4"))).collect();
+    json!(fields)
 }
 
 fn config(round: &Round) -> String {

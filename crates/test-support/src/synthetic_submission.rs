@@ -50,6 +50,15 @@ pub fn category(root: &Path, round: &Round, name: &str, kind: &str) {
 }
 
 pub(crate) fn describe(home: &Path, round: &Round, kind: &str) {
+    put(
+        &home.join(format!("systems/{SYSTEM}.json")),
+        system(round, kind).to_string(),
+    );
+    put(&home.join("calibration.md"), "None.\n");
+}
+
+/// Returns the description of a system.
+pub(crate) fn system(round: &Round, kind: &str) -> serde_json::Value {
     let fields = round.submission.system_fields.iter();
     let mut system: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("1"))).collect();
     for (field, value) in [
@@ -60,11 +69,7 @@ pub(crate) fn describe(home: &Path, round: &Round, kind: &str) {
     ] {
         system.insert(field.to_owned(), json!(value));
     }
-    put(
-        &home.join(format!("systems/{SYSTEM}.json")),
-        json!(system).to_string(),
-    );
-    put(&home.join("calibration.md"), "None.\n");
+    json!(system)
 }
 
 struct SyntheticResult<'a> {

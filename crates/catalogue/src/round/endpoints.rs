@@ -37,6 +37,8 @@ pub struct Endpoints {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrescribedRun {
+    /// The path of the reference's configuration in a checkout of mlcommons/endpoints.
+    pub reference: String,
     /// The number of requests of the performance run.
     pub requests: u64,
     /// The number of the performance run's responses that are scored.
@@ -50,6 +52,15 @@ pub struct PrescribedRun {
     /// Paths in `config.yaml` that must have no value. Paths have dots between names; elements of lists have their index.
     #[serde(default)]
     pub unset: Vec<String>,
+}
+
+impl PrescribedRun {
+    /// Returns the number of samples of the accuracy data set.
+    #[must_use]
+    pub fn accuracy_samples(&self) -> u64 {
+        let groups = self.categories.values().flat_map(|category| &category.groups);
+        groups.flat_map(BTreeMap::values).sum()
+    }
 }
 
 /// A category of an accuracy data set. Its score is the mean of its groups' scores.

@@ -1,0 +1,26 @@
+//! Runs of MLCommons' endpoints harness: its unmodified client, from a checkout of the user's, measures a model server over HTTP with the
+//! configuration that the round prescribes.
+//!
+//! The client's exit code and its `complete` say nothing about lost requests, so a run is followed in its `events.jsonl`, and its documents are
+//! judged by themselves. The rules are judged in full by `regatta submission check`.
+
+mod checkout;
+mod client_config;
+mod client_log;
+mod client_process;
+mod environment;
+mod error;
+mod events;
+mod outcome;
+mod server;
+mod session;
+mod stage;
+
+pub use checkout::ClientCheckout;
+pub use client_config::{ConfigChange, Target};
+pub use environment::ClientEnvironment;
+pub use error::EndpointsError;
+pub use events::{Phase, Progress};
+pub use outcome::{Outcome, Problem};
+pub use session::{EndpointsSession, Request, SessionEnd, run};
+pub use stage::{StageRequest, stage};

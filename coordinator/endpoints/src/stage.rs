@@ -1,0 +1,160 @@
+//! The tree of a submission with a result of the endpoints harness, in the layout that the official checker of v6.1 reads. The harness's own
+//! script still writes an older layout, which that checker does not find.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_types::Division;
+
+use crate::{
+    EndpointsError, EndpointsSession,
+    outcome::{ACCURACY, SUMMARY},
+    session::REPORT,
+};
+
+/// The scenario of all prescribed runs.
+const SCENARIO: &str = "SingleStream";
+/// The resolved configuration, which the client writes.
+const CONFIG: &str = "config.yaml";
+/// Documents that the checkers read when they are there.
+const FURTHER: [&str; 2] = ["report.txt", "scores.json"];
+
+/// What to stage.
+#[derive(Debug)]
+pub struct StageRequest<'a> {
+    /// The run's directory.
+    pub run: &'a Path,
+    pub division: Division,
+    pub submitter: &'a str,
+    /// The system's name, as in the names of directories.
+    pub system: &'a str,
+    /// The description of the system, `systems/NAME.json`.
+    pub description: &'a Path,
+    /// `measurements.json` of the result.
+    pub measurements: &'a Path,
+    /// Takes a run that is not a result. The tree is then marked as a rehearsal.
+    pub is_rehearsal: bool,
+    /// The new directory for the tree.
+    pub output: &'a Path,
+}
+
+/// Writes the tree, and returns the paths of its files below `output`.
+///
+/// # Errors
+/// [`EndpointsError::NotRun`] when the run is not a result. No part of the tree remains after an error.
+pub fn stage(request: &StageRequest<'_>) -> Result<Vec<PathBuf>, EndpointsError> {
+    let session = EndpointsSession::read(request.run)?;
+    if !session.is_result() && !request.is_rehearsal {
+        let reason = match session.outcome.problems.first() {
+            _ if session.is_rehearsal => "it is a rehearsal".to_owned(),
+            Some(problem) => format!("{}: {}", problem.file, problem.text),
+            None => "the client did not complete it".to_owned(),
+        };
+        return Err(EndpointsError::NotRun {
+            path: request.run.to_owned(),
+            reason,
+        });
+    }
+    if request.output.exists() {
+        return Err(EndpointsError::Exists(request.output.to_owned()));
+    }
+    let files = planned(request, &session);
+    let written = write(request.output, &files);
+    if written.is_err() {
+        // The error itself is reported.
+        let _ = fs::remove_dir_all(request.output);
+    }
+    written.map(|()| files.into_iter().map(|file| file.path).collect())
+}
+
+struct PlannedFile {
+    /// Below the tree.
+    path: PathBuf,
+    content: Content,
+}
+
+enum Content {
+    Copy(PathBuf),
+    Text(String),
+}
+
+fn planned(request: &StageRequest<'_>, session: &EndpointsSession) -> Vec<PlannedFile> {
+    let mark = if request.is_rehearsal { "REHEARSAL-" } else { "" };
+    let (submitter, system) = (
+        format!("{mark}{}", request.submitter),
+        format!("{mark}{}", request.system),
+    );
+    let place = PathBuf::from(request.division.as_str()).join(submitter);
+    let result = place
+        .join("results")
+        .join(&system)
+        .join(&session.benchmark)
+        .join(SCENARIO);
+    let report = request.run.join(REPORT);
+    let copy = |path: PathBuf, from: PathBuf| PlannedFile {
+        path,
+        content: Content::Copy(from),
+    };
+    let mut files = vec![
+        copy(
+            place.join("systems").join(format!("{system}.json")),
+            request.description.to_owned(),
+        ),
+        copy(result.join("measurements.json"), request.measurements.to_owned()),
+        PlannedFile {
+            path: result.join("README.md"),
+            content: Content::Text(readme(request, session)),
+        },
+        PlannedFile {
+            path: place.join("src").join(&session.benchmark).join("README.md"),
+            content: Content::Text(format!(
+                "mlcommons/endpoints at {}, unmodified, ran this benchmark.\n",
+                session.client_commit
+            )),
+        },
+    ];
+    files.extend([CONFIG, SUMMARY, ACCURACY].map(|name| copy(result.join(name), report.join(name))));
+    let there = FURTHER.into_iter().filter(|name| report.join(name).is_file());
+    files.extend(there.map(|name| copy(result.join(name), report.join(name))));
+    files
+}
+
+fn readme(request: &StageRequest<'_>, session: &EndpointsSession) -> String {
+    let rehearsal = if request.is_rehearsal {
+        "This is a rehearsal, and not a result.\n\n"
+    } else {
+        ""
+    };
+    format!(
+        "# {} on {}\n\n{rehearsal}The server at {} served the model `{}`{}. The unmodified client of mlcommons/endpoints at {} measured it from {} to {}, with the configuration in config.yaml:\n\n    python -m inference_endpoint.main benchmark from-config --mode both --config config.yaml\n",
+        session.benchmark,
+        request.system,
+        session.url,
+        session.model,
+        session
+            .server
+            .as_ref()
+            .map_or_else(String::new, |server| format!(" with {server}")),
+        session.client_commit,
+        session.started,
+        session.ended,
+    )
+}
+
+fn write(root: &Path, files: &[PlannedFile]) -> Result<(), EndpointsError> {
+    for file in files {
+        let to = root.join(&file.path);
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent).map_err(EndpointsError::file(parent))?;
+        }
+        match &file.content {
+            Content::Copy(from) => {
+                let _ = fs::copy(from, &to).map_err(EndpointsError::file(from))?;
+            }
+            Content::Text(text) => fs::write(&to, text).map_err(EndpointsError::file(&to))?,
+        }
+    }
+    Ok(())
+}
