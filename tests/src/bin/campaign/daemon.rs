@@ -66,9 +66,13 @@ impl Daemon {
         Ok(daemon)
     }
 
+    /// Starts the daemon unless it runs: the end of another fault of the same step may have started it.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         self.expected = true;
         self.ended = None;
+        if self.child.is_some() {
+            return Ok(());
+        }
         let library = shell::libfaketime().context("libfaketime is not installed")?;
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = match self.program.namespace {
@@ -186,4 +190,37 @@ fn peak_kib(child: &Child) -> u64 {
         .and_then(|rest| rest.split_ascii_whitespace().next())
         .and_then(|number| number.parse().ok())
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_test_requirements::{Requirement, require};
+
+    use super::*;
+
+    #[test]
+    fn daemon_that_runs_is_not_started_again() {
+        if !require(
+            shell::libfaketime().is_some(),
+            Requirement::Package,
+            "libfaketime is not installed (Debian: libfaketime)",
+        ) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let program = Program {
+            name: "sleeper",
+            namespace: None,
+            line: vec!["sleep".into(), "60".into()],
+            directory: directory.path().to_owned(),
+            may_give_up: false,
+        };
+        let mut daemon = Daemon::new(program, directory.path()).unwrap();
+        daemon.start().unwrap();
+        let first = daemon.child.as_ref().map(Child::id);
+        daemon.start().unwrap();
+        let second = daemon.child.as_ref().map(Child::id);
+        daemon.kill();
+        assert_eq!(first, second, "a second process would be left behind");
+    }
 }
