@@ -22,7 +22,7 @@ use regatta_power::{
     server_conf::{AnalyzerConf, ServerConf},
 };
 use regatta_tests::{
-    Broker, Lab, Process, agent, eventually, fault_labs, free_port, power_dev,
+    Broker, Lab, Process, agent, eventually, faults, free_port, power_dev,
     power_sessions::{add_meter, json, power_window, run_session, write_simulated_ptd},
     printed, regatta, shell,
 };
@@ -60,7 +60,7 @@ struct Measured {
 fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     if cli.inside {
-        fault_labs::end_with_the_parent();
+        faults::end_with_the_parent();
         println!("{}", serde_json::to_string(&measure(cli.sessions)?)?);
         return Ok(ExitCode::SUCCESS);
     }
@@ -68,8 +68,8 @@ fn main() -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let sessions = cli.sessions.to_string();
-    let arguments = ["--inside", "--sessions", &sessions].map(AsRef::as_ref);
-    let mut measured: Measured = fault_labs::start_alone(&arguments)?;
+    let arguments = ["--inside", "--sessions", &sessions].map(Into::into);
+    let mut measured: Measured = faults::start_alone(arguments)?;
     let added = median(&mut measured.regatta) - median(&mut measured.official);
     for (name, seconds) in [
         ("official programs alone", &mut measured.official),

@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::shell;
+use regatta_tests::shell;
 
 /// The exit code for a full disk or an unreachable broker. The daemons end with it and must be restarted.
 const COULD_NOT: i32 = 3;
@@ -25,15 +25,12 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// Its network namespace. `None` is the campaign's own.
     pub(crate) namespace: Option<&'static str>,
-    /// The program and its arguments.
     pub(crate) line: Vec<PathBuf>,
-    /// Its working directory.
     pub(crate) directory: PathBuf,
     /// Whether it may end by itself on a full disk or without a broker.
     pub(crate) may_give_up: bool,
 }
 
-/// A daemon of the lab.
 pub(crate) struct Daemon {
     program: Program,
     log: PathBuf,
@@ -53,9 +50,6 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// Creates a daemon without starting it. Its log and clock are in `directory`.
-    ///
-    /// # Errors
-    /// Returns an error when the clock's file cannot be written.
     pub(crate) fn new(program: Program, directory: &Path) -> anyhow::Result<Self> {
         let daemon = Self {
             log: directory.join(format!("{}.log", program.name)),
@@ -72,13 +66,13 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Starts the daemon.
-    ///
-    /// # Errors
-    /// Returns an error when it cannot be started.
+    /// Starts the daemon unless it runs: the end of another fault of the same step may have started it.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         self.expected = true;
         self.ended = None;
+        if self.child.is_some() {
+            return Ok(());
+        }
         let library = shell::libfaketime().context("libfaketime is not installed")?;
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = match self.program.namespace {
@@ -120,10 +114,6 @@ impl Daemon {
         }
     }
 
-    /// Terminates the daemon and waits for its end.
-    ///
-    /// # Errors
-    /// Returns an error when it does not end in time, or ends with a failure.
     pub(crate) fn stop(&mut self, patience: Duration) -> anyhow::Result<()> {
         self.expected = false;
         let Some(mut child) = self.child.take() else {
@@ -153,9 +143,6 @@ impl Daemon {
     }
 
     /// Supervises the daemon: records its memory, and restarts it after it has ended by itself.
-    ///
-    /// # Errors
-    /// Returns an error when it cannot be started.
     pub(crate) fn look_after(&mut self) -> anyhow::Result<()> {
         if let Some(child) = &mut self.child {
             if let Some(status) = child.try_wait()? {
@@ -183,16 +170,12 @@ impl Daemon {
     }
 
     /// Sets its clock, while it runs, to an offset from the true time in seconds.
-    ///
-    /// # Errors
-    /// Returns an error when the clock's file cannot be written.
     pub(crate) fn set_clock(&self, offset_s: i64) -> anyhow::Result<()> {
         let beside = self.clock.with_extension("new");
         fs::write(&beside, format!("{offset_s:+}\n"))?;
         Ok(fs::rename(beside, &self.clock)?)
     }
 
-    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
@@ -207,4 +190,37 @@ fn peak_kib(child: &Child) -> u64 {
         .and_then(|rest| rest.split_ascii_whitespace().next())
         .and_then(|number| number.parse().ok())
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_test_requirements::{Requirement, require};
+
+    use super::*;
+
+    #[test]
+    fn daemon_that_runs_is_not_started_again() {
+        if !require(
+            shell::libfaketime().is_some(),
+            Requirement::Package,
+            "libfaketime is not installed (Debian: libfaketime)",
+        ) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let program = Program {
+            name: "sleeper",
+            namespace: None,
+            line: vec!["sleep".into(), "60".into()],
+            directory: directory.path().to_owned(),
+            may_give_up: false,
+        };
+        let mut daemon = Daemon::new(program, directory.path()).unwrap();
+        daemon.start().unwrap();
+        let first = daemon.child.as_ref().map(Child::id);
+        daemon.start().unwrap();
+        let second = daemon.child.as_ref().map(Child::id);
+        daemon.kill();
+        assert_eq!(first, second, "a second process would be left behind");
+    }
 }

@@ -1,16 +1,16 @@
 //! Injects a fault into a lab and undoes it. The plan selects the fault and its time.
 
 use std::{
-    fs,
     path::Path,
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use regatta_tests::faults::processes::signal_processes;
+use rustix::process::Signal;
 
 use crate::{
-    lab::Lab,
+    lab::{COORDINATOR_RUNS, DEVICE_RUNS, Lab},
     network,
     plan::{InjectedFault, Kind, Moment, ProxyFault, Side, Victim},
     proxy::{End, Proxy},
@@ -25,9 +25,6 @@ const DELAY: Duration = Duration::from_millis(200);
 
 impl Lab {
     /// Injects a fault. Returns `false` when it has no target now, such as a run process to kill.
-    ///
-    /// # Errors
-    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn inject(&mut self, fault: &InjectedFault) -> anyhow::Result<bool> {
         match fault.kind {
             Kind::Kill(Victim::Agent) => self.agent.kill(),
@@ -55,8 +52,10 @@ impl Lab {
             }
             Kind::FullDisk(Side::Device) => self.make_device_disk_full(true)?,
             Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.fill()?,
-            Kind::SlowDisk(Side::Device) => self.device_disk.slow_down(fault.amount)?,
-            Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.slow_down(fault.amount)?,
+            Kind::SlowDisk(Side::Device) => self.device_disk.slow_down(DEVICE_RUNS, fault.amount)?,
+            Kind::SlowDisk(Side::Coordinator) => {
+                self.coordinator_disk.slow_down(COORDINATOR_RUNS, fault.amount)?
+            }
             Kind::ClockStep(Side::Device) => self.agent.set_clock(fault.amount)?,
             Kind::ClockStep(Side::Coordinator) => self.coordinator.set_clock(fault.amount)?,
         }
@@ -64,10 +63,6 @@ impl Lab {
         Ok(true)
     }
 
-    /// Undoes a fault.
-    ///
-    /// # Errors
-    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn heal(&mut self, fault: &InjectedFault) -> anyhow::Result<()> {
         match fault.kind {
             Kind::Kill(Victim::Agent) | Kind::KillAt(Moment::Sealing | Moment::Releasing) => {
@@ -90,8 +85,8 @@ impl Lab {
             Kind::Proxy(ProxyFault::Reset | ProxyFault::HalfOpen, _) => {}
             Kind::FullDisk(Side::Device) => self.make_device_disk_full(false)?,
             Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.free_space()?,
-            Kind::SlowDisk(Side::Device) => self.device_disk.speed_up()?,
-            Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.speed_up()?,
+            Kind::SlowDisk(Side::Device) => self.device_disk.speed_up(DEVICE_RUNS)?,
+            Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.speed_up(COORDINATOR_RUNS)?,
             Kind::ClockStep(Side::Device) => self.agent.set_clock(0)?,
             Kind::ClockStep(Side::Coordinator) => self.coordinator.set_clock(0)?,
         }
@@ -132,9 +127,8 @@ impl Lab {
     fn kill_run_process(&mut self) -> anyhow::Result<bool> {
         let begin = Instant::now();
         while begin.elapsed() < RUN_PATIENCE {
-            if let Some(process) = run_process() {
-                // The process may have just ended. Then nothing was killed.
-                return Ok(kill_process(process, Signal::KILL).is_ok());
+            if signal_processes(Signal::KILL, |line| line.split(' ').nth(1) == Some("exec")) {
+                return Ok(true);
             }
             self.pass(Duration::from_millis(20))?;
         }
@@ -172,25 +166,4 @@ fn disturb_connections(proxy: &Proxy, proxy_fault: ProxyFault, amount: i64) {
             proxy.reset_held_clients();
         }
     }
-}
-
-/// Returns the process of the current run, if there is one.
-fn run_process() -> Option<Pid> {
-    processes().find_map(|(process, line)| (line.split('\0').nth(1) == Some("exec")).then_some(process))
-}
-
-/// Returns every process of the lab's PID namespace except zombies and the campaign, with its command line. The campaign is the first
-/// process.
-pub(crate) fn processes() -> impl Iterator<Item = (Pid, String)> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-            let line = fs::read(entry.path().join("cmdline")).ok()?;
-            // Zombies and kernel threads have no command line.
-            (!process.is_init() && !line.is_empty())
-                .then(|| (process, String::from_utf8_lossy(&line).into_owned()))
-        })
 }

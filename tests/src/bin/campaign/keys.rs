@@ -10,14 +10,12 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use regatta_tests::Broker;
+use regatta_tests::{Broker, faults::Rng, shell};
 
 use crate::{
     lab::Lab,
     plan::{Kind, Moment, Side},
     proxy::Proxy,
-    rng::Rng,
-    shell,
 };
 
 const MOSQUITTO_PORT: u16 = 1884;
@@ -28,9 +26,6 @@ pub(crate) const KILLED_DURING_ENROLLMENT: [Side; 2] = [Side::Device, Side::Coor
 const ENROLLMENT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Creates the coordinator's workspace with new keys, and with a mosquitto configuration if that is the broker.
-///
-/// # Errors
-/// Returns an error when `regatta init` fails.
 pub(crate) fn make_lab(workspace: &Path, broker: Broker, regatta: &Path) -> anyhow::Result<()> {
     let listen = match broker {
         Broker::Embedded => Side::Coordinator.address(),
@@ -64,9 +59,6 @@ pub(crate) fn make_lab(workspace: &Path, broker: Broker, regatta: &Path) -> anyh
 }
 
 /// Copies the configuration of `regatta init` to mosquitto's own directory, which is never on a full disk.
-///
-/// # Errors
-/// Returns an error when the configuration is missing.
 pub(crate) fn place_mosquitto(workspace: &Path, place: &Path) -> anyhow::Result<PathBuf> {
     let written = workspace.join("mosquitto");
     shell::succeed(shell::command("cp")?.arg("-a").arg(&written).arg(place))?;
@@ -78,9 +70,6 @@ pub(crate) fn place_mosquitto(workspace: &Path, place: &Path) -> anyhow::Result<
 }
 
 /// Enrolls the device through a relay between the two links, and kills each side once meanwhile. The coordinator must be running.
-///
-/// # Errors
-/// Returns an error when the coordinator does not answer in time afterwards.
 pub(crate) fn enroll(lab: &mut Lab, name: &str, rng: &mut Rng) -> anyhow::Result<()> {
     Proxy::start(
         enrollment(Side::Device.proxy()),

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -10,25 +11,30 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use regatta_tests::Broker;
+use regatta_tests::{
+    Broker,
+    faults::{
+        LAB_ROOT, Rng,
+        disk::LabDisk,
+        run_checker::{CheckedRun, ListedRun, parse_runs},
+        write_log::{WriteLog, Writes, file_of_run},
+    },
+    shell,
+};
 use ring::signature::Ed25519KeyPair;
-use serde::Deserialize;
 
 use crate::{
-    checker::CheckedRun,
     daemon::{Daemon, Program},
-    disk::Disk,
     keys, network,
     plan::Side,
     proxy::Proxy,
-    rng::Rng,
-    shell,
-    write_log::{RunWrites, WriteLog},
 };
 
-/// The directory of all files of a lab, on private file systems.
-const ROOT: &str = "/run/lab";
-/// The device's name.
+/// The size of each disk in MiB, enough for the runs of one lab.
+const DISK_MIB: u64 = 256;
+/// The directories of runs on the disks.
+pub(crate) const DEVICE_RUNS: &str = "state/runs";
+pub(crate) const COORDINATOR_RUNS: &str = "runs";
 const DEVICE: &str = "boat";
 /// The interval for supervising the daemons.
 const LOOK: Duration = Duration::from_millis(50);
@@ -42,16 +48,12 @@ const BULKY: &str = include_str!("bulky.toml");
 /// The programs under test, which may be of different builds.
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
-    /// `regatta-agent`.
     pub(crate) agent: PathBuf,
-    /// `regatta`.
     pub(crate) coordinator: PathBuf,
 }
 
-/// A kind of run.
 #[derive(Debug, Clone, Copy)]
 struct Work {
-    /// The arguments of `regatta run`.
     words: &'static str,
     /// The samples of its data set, each of which an accuracy run answers once.
     answers: Option<usize>,
@@ -59,7 +61,6 @@ struct Work {
 
 pub(crate) struct Lab {
     pub(crate) broker: Broker,
-    /// The programs under test.
     pub(crate) programs: Programs,
     /// `regatta-agent serve`.
     pub(crate) agent: Daemon,
@@ -67,10 +68,8 @@ pub(crate) struct Lab {
     pub(crate) coordinator: Daemon,
     /// mosquitto, if it is the broker.
     pub(crate) mosquitto: Option<Daemon>,
-    /// The device's disk.
-    pub(crate) device_disk: Disk,
-    /// The coordinator's disk.
-    pub(crate) coordinator_disk: Disk,
+    pub(crate) device_disk: LabDisk,
+    pub(crate) coordinator_disk: LabDisk,
     /// The proxy between the device and the broker.
     pub(crate) device_proxy: Proxy,
     /// The proxy between the coordinator and the broker, if the broker is a separate process.
@@ -82,8 +81,10 @@ pub(crate) struct Lab {
     /// When the device's disk was full. The last one may last.
     full_disk: Vec<(Instant, Option<Instant>)>,
     begun: Instant,
-    /// The actions so far, with times.
-    pub(crate) journal: Vec<String>,
+    /// Draws the work.
+    rng: Rng,
+    /// The number of faults that found no target.
+    pub(crate) missed: u32,
 }
 
 /// A run as the campaign requested it.
@@ -97,37 +98,18 @@ pub(crate) struct RequestedRun {
     answers: Option<usize>,
 }
 
-/// A run as `regatta runs list` prints it.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ListedRun {
-    /// Its id.
-    pub(crate) run: String,
-    pub(crate) phase: String,
-    /// The reason why it failed.
-    pub(crate) reason: Option<String>,
-    /// The time when its record was written.
-    pub(crate) recorded: Option<String>,
-    /// Whether everything was delivered, for a recorded run.
-    pub(crate) complete: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct Runs {
-    runs: Vec<ListedRun>,
-}
-
 impl Lab {
     /// Sets up network, disks and configuration, and starts every daemon.
-    ///
-    /// # Errors
-    /// Returns an error when a part cannot be created, or the device does not start.
-    pub(crate) fn set_up(broker: Broker, programs: Programs, rng: &mut Rng) -> anyhow::Result<Self> {
+    pub(crate) fn set_up(broker: Broker, programs: Programs, mut rng: Rng) -> anyhow::Result<Self> {
         network::lay_out()?;
-        let root = Path::new(ROOT);
+        let root = Path::new(LAB_ROOT);
         let logs = root.join("logs");
         fs::create_dir_all(&logs)?;
-        let device_disk = Disk::mount(&root.join("device"), "state/runs")?;
-        let coordinator_disk = Disk::mount(&root.join("coordinator"), "runs")?;
+        let device_disk = LabDisk::mount(&root.join("device"), DISK_MIB)?;
+        let coordinator_disk = LabDisk::mount(&root.join("coordinator"), DISK_MIB)?;
+        let device_runs = device_disk.root().join(DEVICE_RUNS);
+        fs::create_dir_all(&device_runs)?;
+        fs::create_dir_all(coordinator_disk.root().join(COORDINATOR_RUNS))?;
         let (broker_address, coordinator_proxy) = match broker {
             Broker::Embedded => (Side::Coordinator.address(), None),
             Broker::Mosquitto => {
@@ -136,8 +118,8 @@ impl Lab {
             }
         };
         let write_log = WriteLog::begin(
-            &device_disk.root().join("state/runs"),
             &[device_disk.root(), coordinator_disk.root()],
+            move |path, command_line| file_of_run(&device_runs, path, command_line),
         )?;
         keys::make_lab(coordinator_disk.root(), broker, &programs.coordinator)?;
         let mut lab = Self {
@@ -160,21 +142,22 @@ impl Lab {
             requested: Vec::new(),
             full_disk: Vec::new(),
             begun: Instant::now(),
-            journal: Vec::new(),
+            rng: rng.clone(),
+            missed: 0,
         };
         lab.configure()?;
         if let Some(mosquitto) = &mut lab.mosquitto {
             mosquitto.start()?;
         }
         lab.coordinator.start()?;
-        keys::enroll(&mut lab, DEVICE, rng)?;
+        keys::enroll(&mut lab, DEVICE, &mut rng)?;
         lab.agent.start()?;
         lab.wait_for_device()?;
         Ok(lab)
     }
 
     fn configure(&self) -> anyhow::Result<()> {
-        let scratch = Path::new(ROOT).join("scratch");
+        let scratch = Path::new(LAB_ROOT).join("scratch");
         let coordinator = self.coordinator_disk.root();
         let config = coordinator.join("regatta.toml");
         let made = fs::read_to_string(&config)?;
@@ -219,7 +202,7 @@ impl Lab {
             .arg(&self.programs.coordinator)
             .arg("--workspace")
             .arg(self.coordinator_disk.root())
-            .current_dir(ROOT);
+            .current_dir(LAB_ROOT);
         Ok(command)
     }
 
@@ -242,9 +225,6 @@ impl Lab {
     }
 
     /// Waits for a time and supervises the daemons meanwhile.
-    ///
-    /// # Errors
-    /// Returns an error when a daemon cannot be restarted.
     pub(crate) fn pass(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         loop {
@@ -259,7 +239,6 @@ impl Lab {
         }
     }
 
-    /// Returns every daemon, the broker last.
     pub(crate) fn daemons(&mut self) -> impl Iterator<Item = &mut Daemon> {
         [&mut self.agent, &mut self.coordinator]
             .into_iter()
@@ -267,19 +246,18 @@ impl Lab {
     }
 
     /// Records an action with its time.
-    pub(crate) fn note(&mut self, what: impl std::fmt::Display) {
+    pub(crate) fn note(&self, what: impl std::fmt::Display) {
         let seconds = self.begun.elapsed().as_secs_f64();
-        self.journal.push(format!("{seconds:8.2} s  {what}"));
+        let path = Path::new(LAB_ROOT).join("journal.txt");
+        let journal = fs::File::options().create(true).append(true).open(path);
+        // The journal only helps to read a violation.
+        let _ = journal.and_then(|mut journal| writeln!(journal, "{seconds:8.2} s  {what}"));
     }
 
-    /// Returns the runs as the coordinator lists them.
-    ///
-    /// # Errors
-    /// Returns an error when the coordinator's store cannot be read.
     pub(crate) fn runs(&mut self) -> anyhow::Result<Vec<ListedRun>> {
         let output = shell::succeed(self.regatta()?.args(["runs", "list", "--format", "json"]))?;
-        let listed: Runs = serde_json::from_slice(&output.stdout).context("`runs list` prints JSON")?;
-        for run in listed.runs.iter().filter(|run| run.recorded.is_some()) {
+        let listed = parse_runs(&output.stdout).context("`runs list` prints JSON")?;
+        for run in listed.iter().filter(|run| run.recorded.is_some()) {
             if let Some(requested) = self
                 .requested
                 .iter_mut()
@@ -288,13 +266,9 @@ impl Lab {
                 requested.recorded.get_or_insert_with(Instant::now);
             }
         }
-        Ok(listed.runs)
+        Ok(listed)
     }
 
-    /// Fills the device's disk, or frees it again.
-    ///
-    /// # Errors
-    /// Returns an error when the kernel refuses.
     pub(crate) fn make_device_disk_full(&mut self, is_full: bool) -> anyhow::Result<()> {
         if is_full {
             self.full_disk.push((Instant::now(), None));
@@ -308,9 +282,6 @@ impl Lab {
     }
 
     /// Returns the device's key, from its disk.
-    ///
-    /// # Errors
-    /// Returns an error when it cannot be read.
     pub(crate) fn device_key(&self) -> anyhow::Result<Ed25519KeyPair> {
         let path = self.device_disk.root().join("state/device.key");
         let pkcs8 = fs::read(&path).with_context(|| path.display().to_string())?;
@@ -323,7 +294,7 @@ impl Lab {
     pub(crate) fn as_checked<'a>(
         &self,
         run: &'a ListedRun,
-        writes: &'a RunWrites,
+        writes: &'a Writes,
         key: &'a [u8],
     ) -> CheckedRun<'a> {
         let [device, coordinator] = self.run_dirs(&run.run);
@@ -350,11 +321,8 @@ impl Lab {
         })
     }
 
-    /// Requests a run of a random kind.
-    ///
-    /// # Errors
-    /// Returns an error when the coordinator's command fails.
-    pub(crate) fn request_run(&mut self, rng: &mut Rng) -> anyhow::Result<()> {
+    pub(crate) fn request_run(&mut self) -> anyhow::Result<()> {
+        let rng = &mut self.rng;
         let (work, stream) = (rng.pick(&WORK), if rng.percent(20) { "live" } else { "after" });
         let duration = format!("{}ms", rng.between(300, 1_500));
         let mut command = self.regatta()?;
@@ -373,8 +341,7 @@ impl Lab {
             .args(work.words.split_ascii_whitespace());
         let begun = Instant::now();
         let output = shell::succeed(&mut command)?;
-        let requested: Runs = serde_json::from_slice(&output.stdout).context("`run` prints JSON")?;
-        for run in requested.runs {
+        for run in parse_runs(&output.stdout).context("`run` prints JSON")? {
             self.note(format!(
                 "asked for {}: {}, {duration}, {stream}",
                 run.run, work.words
@@ -389,17 +356,15 @@ impl Lab {
         Ok(())
     }
 
-    /// Returns the directories of a run on the device and on the coordinator.
     pub(crate) fn run_dirs(&self, run: &str) -> [PathBuf; 2] {
         let [device, coordinator] = self.runs_dirs();
         [device.join(run), coordinator.join(run)]
     }
 
-    /// Returns the directories of all runs on the device and on the coordinator.
     pub(crate) fn runs_dirs(&self) -> [PathBuf; 2] {
         [
-            self.device_disk.root().join("state/runs"),
-            self.coordinator_disk.root().join("runs"),
+            self.device_disk.root().join(DEVICE_RUNS),
+            self.coordinator_disk.root().join(COORDINATOR_RUNS),
         ]
     }
 }

@@ -7,13 +7,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use crate::{plan::Side, shell};
+use regatta_tests::shell;
+
+use crate::plan::Side;
 
 /// The MQTT port at every address of the campaign.
 const PORT: u16 = 1883;
 
 impl Side {
-    /// Returns the name of the side's namespace.
     pub(crate) const fn namespace(self) -> &'static str {
         match self {
             Self::Device => "device",
@@ -44,7 +45,6 @@ impl Side {
         }
     }
 
-    /// Returns the address of the side.
     pub(crate) fn address(self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::new(10, 77, self.net(), 2), PORT))
     }
@@ -56,11 +56,7 @@ impl Side {
 }
 
 /// Creates both namespaces and their links. They end with this process's mount and network namespaces.
-///
-/// # Errors
-/// Returns an error when the kernel or a tool fails.
 pub(crate) fn lay_out() -> anyhow::Result<()> {
-    shell::run("ip link set lo up")?;
     for side in [Side::Device, Side::Coordinator] {
         let (space, link, net) = (side.namespace(), side.link(), side.net());
         shell::run(&format!("ip netns add {space}"))?;
@@ -76,19 +72,12 @@ pub(crate) fn lay_out() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cuts or restores a side's link.
-///
-/// # Errors
-/// Returns an error when `ip` fails.
 pub(crate) fn cut(side: Side, is_cut: bool) -> anyhow::Result<()> {
     let state = if is_cut { "down" } else { "up" };
     shell::run(&format!("ip link set {} {state}", side.link()))
 }
 
 /// Drops `percent` percent of a side's packets in each direction.
-///
-/// # Errors
-/// Returns an error when nftables fails.
 pub(crate) fn lose(side: Side, percent: i64) -> anyhow::Result<()> {
     let (table, link) = (side.table(), side.link());
     let dice = format!("numgen random mod 100 < {percent} drop");
@@ -100,18 +89,11 @@ pub(crate) fn lose(side: Side, percent: i64) -> anyhow::Result<()> {
     shell::load_packet_rules(&rules)
 }
 
-/// Stops dropping packets.
-///
-/// # Errors
-/// Returns an error when nftables fails.
 pub(crate) fn lose_nothing(side: Side) -> anyhow::Result<()> {
     shell::run(&format!("nft delete table inet {}", side.table()))
 }
 
 /// Limits a side's link to `kbit` kbit/s in both directions.
-///
-/// # Errors
-/// Returns an error when `tc` fails.
 pub(crate) fn slow_down(side: Side, kbit: i64) -> anyhow::Result<()> {
     let filter = format!("root tbf rate {kbit}kbit burst 8kb latency 200ms");
     shell::run(&format!("tc qdisc add dev {} {filter}", side.link()))?;
@@ -121,10 +103,6 @@ pub(crate) fn slow_down(side: Side, kbit: i64) -> anyhow::Result<()> {
     ))
 }
 
-/// Removes the rate limit of a side's link.
-///
-/// # Errors
-/// Returns an error when `tc` fails.
 pub(crate) fn speed_up(side: Side) -> anyhow::Result<()> {
     shell::run(&format!("tc qdisc del dev {} root", side.link()))?;
     shell::run(&format!("tc -n {} qdisc del dev uplink root", side.namespace()))

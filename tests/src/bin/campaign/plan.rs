@@ -2,23 +2,15 @@
 
 use std::{fmt, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use regatta_tests::faults::{Rng, deck};
 
-use crate::rng::Rng;
-
-/// The side of a link, disk or clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The device's.
     Device,
-    /// The coordinator's.
     Coordinator,
 }
 
-/// The process that is killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Victim {
     /// `regatta-agent serve`.
     Agent,
@@ -31,8 +23,7 @@ pub(crate) enum Victim {
 }
 
 /// The moment of a kill that the kernel's report of a closed file selects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// The agent seals a run: after the run process has reported, or has written the evidence or the signature.
     Sealing,
@@ -44,8 +35,7 @@ pub(crate) enum Moment {
     Enrolling(Side),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProxyFault {
     /// All data arrives 200 ms late, in both directions.
     Delay,
@@ -59,19 +49,14 @@ pub(crate) enum ProxyFault {
     LateBytes,
 }
 
-/// A kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// SIGKILL, with a later restart.
     Kill(Victim),
     /// SIGKILL at a moment, with a later restart.
     KillAt(Moment),
-    /// The link is down.
     Cut(Side),
-    /// Packets are dropped at random.
     Loss(Side),
-    /// The link is slow.
     Rate(Side),
     /// A fault of the proxy between this side and the broker.
     Proxy(ProxyFault, Side),
@@ -168,7 +153,6 @@ impl fmt::Display for Kind {
 /// A fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InjectedFault {
-    /// The kind of fault.
     pub(crate) kind: Kind,
     /// The amount, in the unit of the kind: percent, kbit/s, kB/s, seconds or milliseconds.
     pub(crate) amount: i64,
@@ -218,23 +202,15 @@ pub(crate) struct Step {
 
 /// Plans `count` faults in steps. Every kind occurs before any occurs again. A quarter of the steps have two faults.
 pub(crate) fn plan(count: usize, external_broker: bool, rng: &mut Rng) -> Vec<Step> {
-    let kinds = Kind::all(external_broker);
-    let mut deck: Vec<Kind> = Vec::new();
+    let mut kinds = deck(Kind::all(external_broker), Rng::new(rng.bits())).peekable();
     let mut steps: Vec<Step> = Vec::new();
     let mut left = count;
     while left > 0 {
-        let count = if left > 1 && rng.percent(25) { 2 } else { 1 };
         let mut faults: Vec<InjectedFault> = Vec::new();
+        let count = if left > 1 && rng.percent(25) { 2 } else { 1 };
         while faults.len() < count {
-            if deck.is_empty() {
-                deck.clone_from(&kinds);
-                rng.shuffle(&mut deck);
-            }
-            let Some(kind) = deck.pop() else { break };
-            if faults.iter().any(|fault| fault.kind == kind) {
-                deck.insert(0, kind);
-                continue;
-            }
+            let kind = kinds.next_if(|kind| faults.iter().all(|fault| fault.kind != *kind));
+            let Some(kind) = kind else { break };
             faults.push(InjectedFault::throw(kind, rng));
         }
         left -= faults.len();

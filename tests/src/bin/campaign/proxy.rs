@@ -54,9 +54,6 @@ pub(crate) enum End {
 
 impl Proxy {
     /// Listens at `listen` and relays to `broker` until the process ends.
-    ///
-    /// # Errors
-    /// Returns an error when the proxy cannot listen on the address.
     pub(crate) fn start(listen: SocketAddr, broker: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let shared = Arc::new(Shared::default());

@@ -8,15 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_tests::faults::{
+    LAB_ROOT, Report,
+    processes::lab_processes,
+    run_checker::{self, ListedRun},
+    run_mutation,
+};
 use ring::signature::KeyPair as _;
 
-use crate::{
-    checker,
-    inject::processes,
-    lab::{Lab, ListedRun},
-    mutation,
-    report::Totals,
-};
+use crate::lab::Lab;
 
 /// The longest wait after the last fault, for keep-alives to notice half-open connections and for pauses to end.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(240);
@@ -24,87 +24,84 @@ const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(500);
 /// The limit of the agent's peak resident memory in KiB. The delivery bench limits a board's build to 24 MiB. The unoptimised build here
 /// has a 60 MB binary, and its executed pages count too.
-pub(crate) const AGENT_KIB: u64 = if cfg!(debug_assertions) { 32 } else { 24 } * 1024;
+const AGENT_KIB: u64 = if cfg!(debug_assertions) { 32 } else { 24 } * 1024;
 /// The limit of the coordinator's peak resident memory in KiB. The embedded broker may queue 16 MiB for one subscriber, and 16 MiB of
 /// logs may wait for the end of their batch. The rest is for the unoptimised build.
-pub(crate) const COORDINATOR_KIB: u64 = 160 * 1024;
+const COORDINATOR_KIB: u64 = 160 * 1024;
 /// Of so many faults at least one run is done. Otherwise the campaign shows little.
 const FAULTS_PER_DONE_RUN: u64 = 6;
 
-/// Waits for every run to end, stops the daemons, and returns all violations.
-///
-/// # Errors
-/// Returns an error when the lab itself fails.
-pub(crate) fn judge(lab: &mut Lab, totals: &mut Totals) -> anyhow::Result<Vec<String>> {
-    let begin = Instant::now();
-    let runs = loop {
-        lab.pass(LOOK)?;
-        let runs = lab.runs()?;
-        if runs.iter().all(|run| run.recorded.is_some()) || begin.elapsed() > DRAIN_PATIENCE {
-            break runs;
+impl Lab {
+    /// Waits for every run to end, stops the daemons, and reports all violations.
+    pub(crate) fn judge_all(&mut self, report: &mut Report) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let runs = loop {
+            self.pass(LOOK)?;
+            let runs = self.runs()?;
+            if runs.iter().all(|run| run.recorded.is_some()) || begin.elapsed() > DRAIN_PATIENCE {
+                break runs;
+            }
+        };
+        report.max(
+            "longest wait for the last run after the last fault, s",
+            begin.elapsed().as_secs_f64(),
+        );
+        self.write_log.catch_up()?;
+        judge_runs(self, &runs, report)?;
+        report.wrong.append(&mut self.write_log.violations());
+        judge_ids(self, &runs, &mut report.wrong)?;
+        judge_memory(self, report);
+        for daemon in self.daemons() {
+            report.wrong.append(&mut daemon.crashes);
+            report.sum(
+                "daemons restarted after a full disk or without a broker",
+                daemon.gave_up.into(),
+            );
+            if let Err(error) = daemon.stop(STOP_PATIENCE) {
+                report.wrong.push(format!("{error:#}"));
+            }
+            if daemon.log().contains("panicked at") {
+                report.wrong.push("a daemon panicked: see its log".to_owned());
+            }
         }
-    };
-    totals.drain_s = begin.elapsed().as_secs_f64();
-    let mut wrong = Vec::new();
-    lab.write_log.catch_up()?;
-    judge_runs(lab, &runs, totals, &mut wrong)?;
-    wrong.append(&mut lab.write_log.violations());
-    judge_ids(lab, &runs, &mut wrong)?;
-    judge_memory(lab, totals, &mut wrong);
-    for daemon in lab.daemons() {
-        wrong.append(&mut daemon.crashes);
-        totals.restarts += u64::from(daemon.gave_up);
-        if let Err(error) = daemon.stop(STOP_PATIENCE) {
-            wrong.push(format!("{error:#}"));
-        }
-        if daemon.log().contains("panicked at") {
-            wrong.push("a daemon panicked: see its log".to_owned());
-        }
+        judge_processes(&mut report.wrong);
+        Ok(())
     }
-    judge_processes(&mut wrong);
-    Ok(wrong)
 }
 
 /// Checks every run against the account of writes.
-fn judge_runs(
-    lab: &mut Lab,
-    runs: &[ListedRun],
-    totals: &mut Totals,
-    wrong: &mut Vec<String>,
-) -> anyhow::Result<()> {
+fn judge_runs(lab: &Lab, runs: &[ListedRun], report: &mut Report) -> anyhow::Result<()> {
     let key = lab.device_key()?;
-    let mut example = None;
+    let (mut example, mut done) = (None, 0);
     for run in runs {
-        *totals.phases.entry(run.phase.clone()).or_default() += 1;
-        let writes = lab.write_log.of_run(&run.run);
+        report.sum(&format!("runs {}", run.phase), 1);
+        done += u64::from(run.phase == "done");
+        let writes = lab.write_log.of(&run.run);
         let checked = lab.as_checked(run, &writes, key.public_key().as_ref());
-        totals.freed_space += u64::from(!checked.device.exists());
-        let (compared, found) = checker::check(&checked)?;
-        totals.add_compared(&compared);
-        wrong.extend(
-            found
-                .iter()
-                .map(|violation| format!("run {} ({}: {}): {violation}", run.run, run.phase, checked.reason)),
+        report.sum(
+            "released runs that the device removed, disk full",
+            u64::from(!checked.device.exists()),
         );
-        if found.is_empty() && run.phase == "done" && checked.answers.is_some() {
+        if run_checker::check_and_report(&checked, report)?
+            && run.phase == "done"
+            && checked.answers.is_some()
+        {
             example = Some(run);
         }
     }
-    let done = totals.phases.get("done").copied().unwrap_or(0);
-    let required = totals.faults() / FAULTS_PER_DONE_RUN;
-    if done < required.max(1) {
-        wrong.push(format!("only {done} runs are done, of at least {required}"));
-    }
+    report.require_done("runs", done, FAULTS_PER_DONE_RUN);
     let Some(run) = example else {
-        wrong.push("no good run to try the checker on".to_owned());
+        report.wrong.push("no good run to try the checker on".to_owned());
         return Ok(());
     };
-    let writes = lab.write_log.of_run(&run.run);
+    let writes = lab.write_log.of(&run.run);
     let checked = lab.as_checked(run, &writes, key.public_key().as_ref());
-    let scratch = Path::new("/run/lab/damages");
-    fs::create_dir_all(scratch)?;
-    for damage in mutation::undetected(&checked, &key, scratch)? {
-        wrong.push(format!("the checker does not see {damage:?} in run {}", run.run));
+    let scratch = Path::new(LAB_ROOT).join("damages");
+    fs::create_dir_all(&scratch)?;
+    for damage in run_mutation::undetected(&checked, &key, &scratch)? {
+        report
+            .wrong
+            .push(format!("the checker does not see {damage} in run {}", run.run));
     }
     Ok(())
 }
@@ -121,7 +118,7 @@ fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::
             requested.symmetric_difference(&listed).collect::<Vec<_>>()
         ));
     }
-    for run in lab.write_log.runs() {
+    for run in lab.write_log.owners() {
         if !requested.contains(run.as_str()) {
             wrong.push(format!("the device wrote run {run}, which nobody requested"));
         }
@@ -171,16 +168,15 @@ fn orphans_below(directory: &Path, run: &ListedRun, wrong: &mut Vec<String>) {
     }
 }
 
-fn judge_memory(lab: &mut Lab, totals: &mut Totals, wrong: &mut Vec<String>) {
-    totals.agent_peak_kib = lab.agent.peak_kib;
-    totals.coordinator_peak_kib = lab.coordinator.peak_kib;
-    for (who, peak, bound) in [
-        ("agent", totals.agent_peak_kib, AGENT_KIB),
-        ("coordinator", totals.coordinator_peak_kib, COORDINATOR_KIB),
+fn judge_memory(lab: &Lab, report: &mut Report) {
+    for (who, peak, limit) in [
+        ("agent", lab.agent.peak_kib, AGENT_KIB),
+        ("coordinator", lab.coordinator.peak_kib, COORDINATOR_KIB),
     ] {
-        if peak > bound {
-            wrong.push(format!(
-                "the {who} took {peak} KiB of memory, its bound is {bound}"
+        report.max(&format!("peak KiB of the {who}, limit {limit}"), peak as f64);
+        if peak > limit {
+            report.wrong.push(format!(
+                "the {who} used {peak} KiB of memory, its limit is {limit}"
             ));
         }
     }
@@ -189,14 +185,11 @@ fn judge_memory(lab: &mut Lab, totals: &mut Totals, wrong: &mut Vec<String>) {
 /// Checks that the campaign is the only process left in its namespace.
 fn judge_processes(wrong: &mut Vec<String>) {
     let begin = Instant::now();
-    while processes().next().is_some() && begin.elapsed() < STOP_PATIENCE {
+    while lab_processes().next().is_some() && begin.elapsed() < STOP_PATIENCE {
         std::thread::sleep(LOOK);
     }
-    wrong.extend(processes().map(|(process, line)| {
-        format!(
-            "process {} is an orphan: {}",
-            process.as_raw_nonzero(),
-            line.replace('\0', " ")
-        )
-    }));
+    wrong.extend(
+        lab_processes()
+            .map(|(process, line)| format!("process {} is an orphan: {}", process.as_raw_nonzero(), line)),
+    );
 }

@@ -3,13 +3,14 @@
 use std::{
     fs::{self, File},
     net::TcpListener,
+    path::Path,
     process::Stdio,
     sync::atomic::Ordering,
     time::Duration,
 };
 
 use regatta_tests::{
-    power_sessions::processes,
+    faults::{LAB_ROOT, processes::signal_processes},
     shell,
     wire::{CUT, OPEN, SILENT},
 };
@@ -24,9 +25,7 @@ use crate::{
 /// The file of power-dev that gets other line ends.
 const CHANGED: &str = "ptd_client_server/lib/time_sync.py";
 
-/// The kernel's id of the boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// The id of the boot after a reboot.
 const OTHER_BOOT: &str = "7b1ce0f2-5a51-4b8e-9d0c-3d1f2a6c4e77";
 
 /// The injected changes, to undo them.
@@ -42,9 +41,6 @@ pub(crate) struct Injected {
 
 impl PowerLab {
     /// Injects a fault. Returns `false` when it has no target now.
-    ///
-    /// # Errors
-    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn inject(
         &mut self,
         fault: &SessionFault,
@@ -52,10 +48,12 @@ impl PowerLab {
         running: Option<&mut RunningSession>,
         injected: &mut Injected,
     ) -> anyhow::Result<bool> {
-        let pid = running.map(|running| running.child.id());
+        let pid = running.map(|running| Pid::from_child(&running.child));
+        let signal_command = |signal| pid.is_some_and(|pid| kill_process(pid, signal).is_ok());
         match fault.kind {
-            // The simulated PTDaemon does these by itself.
-            Kind::MeterOff
+            // The simulated PTDaemon injects these by itself.
+            Kind::None
+            | Kind::MeterOff
             | Kind::OldPtd
             | Kind::WrongDeviceType
             | Kind::Unplugged
@@ -74,10 +72,10 @@ impl PowerLab {
                 injected.listener = Some(TcpListener::bind(("0.0.0.0", meter.port))?);
             }
             Kind::OldFiles => self.leave_old_files()?,
-            Kind::Kill(program) => return Ok(signal(&victims(program), Signal::KILL)),
-            Kind::Hang(program) => return Ok(signal(&victims(program), Signal::STOP)),
-            Kind::KillCommand => return Ok(signal(&pid.into_iter().collect::<Vec<_>>(), Signal::KILL)),
-            Kind::Interrupt => return Ok(signal(&pid.into_iter().collect::<Vec<_>>(), Signal::INT)),
+            Kind::Kill(program) => return Ok(signal(program, Signal::KILL)),
+            Kind::Hang(program) => return Ok(signal(program, Signal::STOP)),
+            Kind::KillCommand => return Ok(signal_command(Signal::KILL)),
+            Kind::Interrupt => return Ok(signal_command(Signal::INT)),
             Kind::KillAgent => self.lab.device = None,
             Kind::Reboot => self.begin_reboot(fault)?,
             Kind::KillCoordinator => self.lab.coordinator = None,
@@ -97,9 +95,6 @@ impl PowerLab {
     }
 
     /// Undoes a fault that does not last until the session's end.
-    ///
-    /// # Errors
-    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn heal_in_the_middle(
         &mut self,
         fault: &SessionFault,
@@ -129,9 +124,6 @@ impl PowerLab {
     }
 
     /// Undoes the rest of a fault.
-    ///
-    /// # Errors
-    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn heal(&mut self, fault: &SessionFault, injected: &mut Injected) -> anyhow::Result<()> {
         injected.listener = None;
         if let (Kind::CarriageReturns(side), Some(text)) = (fault.kind, injected.original.take()) {
@@ -174,13 +166,13 @@ impl PowerLab {
     fn begin_reboot(&mut self, fault: &SessionFault) -> anyhow::Result<()> {
         self.lab.device = None;
         if fault.amount % 2 == 0 {
-            signal(&victims(Program::Client), Signal::KILL);
+            signal(Program::Client, Signal::KILL);
             self.machine(Side::Device)
                 .wire
                 .state
                 .store(CUT, Ordering::Relaxed);
         }
-        let other = self.root.join("boot-id");
+        let other = Path::new(LAB_ROOT).join("boot-id");
         fs::write(&other, format!("{OTHER_BOOT}\n"))?;
         shell::succeed(
             std::process::Command::new("mount")
@@ -213,27 +205,21 @@ impl PowerLab {
     }
 }
 
-/// Returns the processes of a program in this lab, which has its own PID namespace.
-fn victims(program: Program) -> Vec<u32> {
+/// Sends a signal to the processes of a program in this lab. Returns whether one received it.
+fn signal(program: Program, signal: Signal) -> bool {
     let has = |script: &'static str, is_supervisor: bool| {
-        processes(move |line| line.contains(script) && line.contains("import") == is_supervisor)
+        signal_processes(signal, |line| {
+            line.contains(script) && line.contains("import") == is_supervisor
+        })
     };
     match program {
         Program::Server => has("server.py", false),
         Program::Client => has("client.py", false),
         Program::ServerSupervisor => has("server.py", true),
         Program::ClientSupervisor => has("client.py", true),
-        Program::Ptd => processes(|line| line.contains("power simulate-ptd")),
-        Program::Run => processes(|line| line.contains("regatta-agent exec")),
+        Program::Ptd => signal_processes(signal, |line| line.contains("power simulate-ptd")),
+        Program::Run => signal_processes(signal, |line| line.contains("regatta-agent exec")),
     }
-}
-
-/// Sends a signal. Returns whether a process got it.
-fn signal(pids: &[u32], signal: Signal) -> bool {
-    let pids = pids
-        .iter()
-        .filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-    pids.filter(|pid| kill_process(*pid, signal).is_ok()).count() > 0
 }
 
 fn drop_packets(rules: &str) -> anyhow::Result<()> {

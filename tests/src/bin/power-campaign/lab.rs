@@ -2,6 +2,7 @@
 //! Sessions are made and judged elsewhere.
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -11,9 +12,13 @@ use std::{
 use anyhow::{Context as _, ensure};
 use regatta_power::ntp;
 use regatta_tests::{
-    Broker, Lab, free_port,
-    lab_disk::LabDisk,
-    power_dev,
+    Broker, Lab,
+    faults::{
+        LAB_ROOT,
+        disk::LabDisk,
+        write_log::{Content, WriteLog},
+    },
+    free_port, power_dev,
     power_sessions::{run_session, set_python_clock, write_python, write_simulated_ptd},
     printed, shell,
     sshd::{Likeness, SAILOR, Sshd},
@@ -21,10 +26,20 @@ use regatta_tests::{
 };
 use serde_json::Value;
 
-use crate::plan::{Kind, SessionFault, Side};
+use crate::{
+    losses::LabHistory,
+    plan::{Kind, SessionFault, Side},
+    session_writes::recognise,
+};
 
 /// The round whose rules apply: the last one with submitted power results.
 pub(crate) const ROUND: &str = "v5.1";
+/// The mount points of the disks in the lab.
+pub(crate) const WORKSPACE: &str = "workspace";
+pub(crate) const DIRECTOR: &str = "director";
+pub(crate) const DEVICE: &str = "device";
+/// The program that every user may execute.
+const REGATTA: &str = "regatta";
 /// The size of each disk in MiB: room for the sessions of a lab, with the free space that the checks before a session need.
 const DISK_MIB: u64 = 700;
 /// sshd's configuration of both machines.
@@ -105,12 +120,13 @@ pub(crate) struct PowerLab {
     pub(crate) device: Machine,
     /// The copy of the coordinator's machine.
     pub(crate) power_dev: PathBuf,
-    /// The directory of everything, and the user's home.
-    pub(crate) root: PathBuf,
-    /// A copy of `regatta` that every user may execute.
-    regatta: PathBuf,
     pub(crate) settle: Settle,
     meters: usize,
+    /// The files of the sessions so far.
+    pub(crate) kept: BTreeMap<String, Content>,
+    /// What was written on all disks.
+    pub(crate) write_log: WriteLog,
+    pub(crate) history: LabHistory,
 }
 
 /// A meter that was added for one session.
@@ -121,33 +137,36 @@ pub(crate) struct Meter {
 }
 
 impl PowerLab {
-    /// Sets a lab up below `root`, with a program that every user may execute.
-    ///
-    /// # Errors
-    /// Returns an error when a part cannot be created, or the device does not start.
-    pub(crate) fn set_up(root: &Path, regatta: &Path, settle: Settle) -> anyhow::Result<Self> {
-        shell::run("ip link set lo up")?;
+    pub(crate) fn set_up(settle: Settle) -> anyhow::Result<Self> {
         ntp::answer_requests(SocketAddr::from(([127, 0, 0, 1], ntp::PORT)))?;
         let official = power_dev().context("the official power programs are needed")?;
-        let place = |name: &str| root.join(name);
-        let disk = LabDisk::mount(&place("workspace"), DISK_MIB)?;
-        let power_dev = place("workspace").join("power-dev");
+        place_regatta()?;
+        let disk = LabDisk::mount(&place(WORKSPACE), DISK_MIB)?;
+        let power_dev = place(WORKSPACE).join("power-dev");
         copy(&official, &power_dev)?;
-        write_python(&place("workspace"), settle.seconds());
-        let mut lab = Lab::plain_in(&place("workspace"), Broker::Embedded).context("a lab")?;
+        write_python(&place(WORKSPACE), settle.seconds());
+        let mut lab = Lab::plain_in(&place(WORKSPACE), Broker::Embedded).context("a lab")?;
+        let director = Machine::new(&place(DIRECTOR), &official, settle)?;
+        let device = Machine::new(&place(DEVICE), &official, settle)?;
+        let runs = lab.state().join("runs");
+        let write_log = WriteLog::begin(
+            &[disk.root(), director.disk.root(), device.disk.root()],
+            move |path, command_line| recognise(&runs, path, command_line),
+        )?;
         lab.start_coordinator();
         lab.start_device();
         lab.wait_for_device();
         Ok(Self {
             lab,
             disk,
-            director: Machine::new(&place("director"), &official, settle)?,
-            device: Machine::new(&place("device"), &official, settle)?,
+            director,
+            device,
             power_dev,
-            root: root.to_owned(),
-            regatta: regatta.to_owned(),
             settle,
             meters: 0,
+            kept: BTreeMap::new(),
+            write_log,
+            history: LabHistory::default(),
         })
     }
 
@@ -155,34 +174,27 @@ impl PowerLab {
     pub(crate) fn command(&self) -> Command {
         let mut command = self.lab.regatta();
         command
-            .env("HOME", &self.root)
+            .env("HOME", LAB_ROOT)
             .env_remove("SSH_AUTH_SOCK")
             .stdin(Stdio::null());
         command
     }
 
     /// Returns the JSON output of a command with any exit code.
-    ///
-    /// # Errors
-    /// Returns an error when it prints something else.
     pub(crate) fn json(&self, words: &[&str]) -> anyhow::Result<Value> {
         let output = self.command().args(words).args(["--format", "json"]).output()?;
         serde_json::from_slice(&output.stdout).with_context(|| format!("{words:?}: {}", printed(&output)))
     }
 
-    /// Adds the meter of a session, with the fault's options of PTDaemon.
-    ///
-    /// # Errors
-    /// Returns an error when it is refused.
     pub(crate) fn add_meter(&mut self, fault: &SessionFault) -> anyhow::Result<Meter> {
         self.meters += 1;
         let name = format!("meter{}", self.meters);
         let directory = match fault.remote_director {
             true => self.director.sshd.home(),
-            false => self.root.join("workspace"),
+            false => place(WORKSPACE),
         };
         let ptd = directory.join(format!("ptd-{name}"));
-        write_simulated_ptd(&ptd, &self.regatta, &ptd_options(fault, self.settle));
+        write_simulated_ptd(&ptd, &place(REGATTA), &ptd_options(fault, self.settle));
         if fault.kind == Kind::MeterOff {
             fs::write(
                 &ptd,
@@ -242,9 +254,8 @@ impl PowerLab {
         command
     }
 
-    /// Returns Python of the coordinator's machine.
     fn python(&self) -> PathBuf {
-        self.root.join("workspace/python")
+        place(WORKSPACE).join("python")
     }
 
     pub(crate) fn machine(&self, side: Side) -> &Machine {
@@ -258,31 +269,20 @@ impl PowerLab {
     pub(crate) fn power_dev_of(&self, side: Side) -> PathBuf {
         self.machine(side).power_dev()
     }
-
-    /// Copies the files that explain a failure.
-    ///
-    /// # Errors
-    /// Returns an error when the copy fails.
-    pub(crate) fn keep(&self, to: &Path) -> anyhow::Result<()> {
-        fs::create_dir_all(to)?;
-        let parent = self.lab.workspace();
-        let lab = parent.parent().context("the lab's directory")?;
-        for name in [
-            "workspace/power",
-            "workspace/regatta.db",
-            "workspace/regatta.db-wal",
-            "coordinator.log",
-            "device.log",
-        ] {
-            if lab.join(name).exists() {
-                shell::succeed(Command::new("cp").arg("-a").arg(lab.join(name)).arg(to))?;
-            }
-        }
-        shell::succeed(Command::new("cp").arg("-a").arg(self.root.join("output")).arg(to)).map(drop)
-    }
 }
 
-/// Returns the options of the simulated PTDaemon.
+pub(crate) fn place(name: &str) -> PathBuf {
+    Path::new(LAB_ROOT).join(name)
+}
+
+/// Makes `regatta` a program that every user may execute. The directory of the build may be closed to them.
+fn place_regatta() -> anyhow::Result<()> {
+    let program = place(REGATTA);
+    fs::write(&program, "")?;
+    let mut mount = shell::command("mount")?;
+    shell::succeed(mount.arg("--bind").arg(regatta_tests::regatta()).arg(program)).map(drop)
+}
+
 fn ptd_options(fault: &SessionFault, settle: Settle) -> String {
     let part = if fault.amount % 2 == 0 {
         "ranging"

@@ -4,11 +4,9 @@
 use std::{fmt, time::Duration};
 
 use anyhow::ensure;
-use regatta_tests::rng::Rng;
-use serde::{Deserialize, Serialize};
+use regatta_tests::faults::{LabOrder, Rng, deck};
 
-/// A machine of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The machine with the meter and the official server.
     Director,
@@ -17,25 +15,23 @@ pub(crate) enum Side {
 }
 
 /// An official program, or one below it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
     /// `server.py`.
     Server,
     /// `client.py`.
     Client,
-    /// PTDaemon.
     Ptd,
     /// The program that starts and ends `server.py`.
     ServerSupervisor,
     /// The program that starts and ends `client.py`.
     ClientSupervisor,
-    /// The device's run process.
     Run,
 }
 
-/// A kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
+    None,
     MeterOff,
     MissingPtd,
     OldPtd,
@@ -70,20 +66,18 @@ pub(crate) enum Kind {
 pub(crate) enum Expected {
     /// The session does not begin: a line of the checks before it has this text.
     Refused(&'static str),
-    /// The session fails, or has ended before the fault. One of these words is in its reason.
-    Fails(&'static [&'static str]),
+    /// The session fails, or has ended before the fault. One of these causes, which `|` separates, is in its reason.
+    Fails(&'static str),
     /// The session is complete, and a checker refuses it.
     Judged,
-    /// The session goes on, or fails with one of these words in its reason.
-    Either(&'static [&'static str]),
+    /// The session goes on, or fails with one of these causes in its reason.
+    Either(&'static str),
     /// The session is complete and good.
     Good,
 }
 
-/// The moment at which a fault is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// Before the command starts.
     Before,
     /// A while after the session has entered a step: its number, from 0.
     Step(usize, Duration),
@@ -110,13 +104,19 @@ pub(crate) const TESTING: usize = 6;
 /// The step with the workload of the ranging run.
 pub(crate) const RANGING: usize = 3;
 
-const SERVER_ENDED: &[&str] = &["the server", "PTDaemon", "refused a step"];
-const CLIENT_ENDED: &[&str] = &["the client", "client and server have made no progress"];
-const PTD_ENDED: &[&str] = &["PTDaemon", "no sample", "the server"];
-const LINK_LOST: &[&str] = &["connection", "could not be fetched", "cannot pass the logs"];
-const CLOCKS: &[&str] = &["clock", "NTP"];
+const SERVER_ENDED: &str = "the server|PTDaemon|refused a step";
+const CLIENT_ENDED: &str = "the client|client and server have made no progress";
+const PTD_ENDED: &str = "PTDaemon|no sample|the server";
+const LINK_LOST: &str = "connection|could not be fetched|cannot pass the logs";
+const CLOCKS: &str = "clock|NTP";
+const HUNG: &str = "client and server have made no progress|the server|the client|no sample";
+const AGENT_ENDED: &str = "agent was offline|has no valid result|does not name the boot";
+const REBOOTED: &str =
+    "the client|connection|agent was offline|has no valid result|does not name the boot|could not be fetched";
+const NETWORK_LOST: &str = "the server|the client|PTDaemon|have made no progress|no sample|clock";
+const DISK_FULL: &str =
+    "disk has only|No space left|no sample|the server|the client|PTDaemon|cannot pass the logs";
 
-/// Every kind.
 const KINDS: [Kind; 39] = [
     Kind::MeterOff,
     Kind::MissingPtd,
@@ -159,69 +159,110 @@ const KINDS: [Kind; 39] = [
     Kind::ClockStep(Side::Device),
 ];
 
+/// What is fixed for a kind of fault.
+pub(crate) struct KindFacts {
+    pub(crate) name: String,
+    /// A description of its means.
+    pub(crate) means: &'static str,
+    pub(crate) expected: Expected,
+}
+
 impl Kind {
-    /// Returns the required consequence.
-    pub(crate) const fn expected(self) -> Expected {
-        match self {
-            Self::MeterOff => Expected::Refused("FAIL  meter reading"),
-            Self::MissingPtd => Expected::Refused("PTDaemon"),
-            Self::OldPtd => Expected::Refused("FAIL  PTDaemon version"),
-            Self::WrongDeviceType => Expected::Refused("FAIL  meter identity"),
-            Self::CarriageReturns(_) => Expected::Refused("power-dev"),
-            Self::PortTaken => Expected::Refused("server port"),
-            Self::Unplugged | Self::PtdCrash => Expected::Fails(PTD_ENDED),
-            Self::RefusedRange => Expected::Fails(&["refused a range", "refused a step"]),
-            Self::MeterError => Expected::Judged,
+    pub(crate) fn facts(self) -> KindFacts {
+        use Expected::{Either, Fails, Good, Judged, Refused};
+        let (name, means, expected) = match self {
+            Self::None => ("no fault", "", Good),
+            Self::MeterOff => (
+                "meter off",
+                "PTDaemon ends at its start",
+                Refused("FAIL  meter reading"),
+            ),
+            Self::MissingPtd => ("PTDaemon missing", "its file is removed", Refused("PTDaemon")),
+            Self::OldPtd => ("old PTDaemon", "version 1.9.1", Refused("FAIL  PTDaemon version")),
+            Self::WrongDeviceType => (
+                "wrong device type",
+                "a WT330E at a meter added as type 49",
+                Refused("FAIL  meter identity"),
+            ),
+            Self::CarriageReturns(_) => ("CR LF in power-dev", "CR LF in one file", Refused("power-dev")),
+            Self::PortTaken => (
+                "server port taken",
+                "another program listens",
+                Refused("server port"),
+            ),
+            Self::Unplugged => ("meter unplugged", "no further sample or answer", Fails(PTD_ENDED)),
+            Self::PtdCrash => (
+                "PTDaemon crashes",
+                "PTDaemon ends with a sample",
+                Fails(PTD_ENDED),
+            ),
+            Self::RefusedRange => (
+                "range refused",
+                "PTDaemon refuses numbers",
+                Fails("refused a range|refused a step"),
+            ),
+            Self::MeterError => ("meter error", "an ERROR line in the testing run", Judged),
             // The rules only count the samples between power_begin and power_end.
-            Self::Uncertain => Expected::Either(&[""]),
-            Self::Kill(Program::Server | Program::ServerSupervisor) => Expected::Fails(SERVER_ENDED),
-            Self::Kill(Program::Client | Program::ClientSupervisor) => Expected::Fails(CLIENT_ENDED),
-            Self::Kill(Program::Ptd) | Self::Hang(Program::Ptd) => Expected::Fails(PTD_ENDED),
-            Self::Kill(Program::Run) => Expected::Either(&["has no valid result"]),
-            Self::Hang(_) => Expected::Fails(&[
-                "client and server have made no progress",
-                "the server",
-                "the client",
-                "no sample",
-            ]),
-            Self::KillCommand => Expected::Fails(&["the process of this session ended"]),
-            Self::Interrupt => Expected::Fails(&["it was interrupted"]),
-            Self::KillAgent => Expected::Either(&[
-                "agent was offline",
-                "has no valid result",
-                "does not name the boot",
-            ]),
-            Self::Reboot => Expected::Fails(&[
-                "the client",
-                "connection",
-                "agent was offline",
-                "has no valid result",
-                "does not name the boot",
-                "could not be fetched",
-            ]),
-            Self::KillCoordinator => Expected::Either(&["the coordinator has ended", "has no valid result"]),
-            Self::CutLink(_) | Self::SilentLink(_) => Expected::Fails(LINK_LOST),
-            Self::CutNetwork => Expected::Either(&[
-                "the server",
-                "the client",
-                "PTDaemon",
-                "have made no progress",
-                "no sample",
-                "clock",
-            ]),
-            Self::NoNtp => Expected::Either(CLOCKS),
-            Self::FullDisk(_) => Expected::Either(&[
-                "disk has only",
-                "No space left",
-                "no sample",
-                "the server",
-                "the client",
-                "PTDaemon",
-                "cannot pass the logs",
-            ]),
-            Self::FullWorkspace => Expected::Either(&[""]),
-            Self::ClockStep(_) => Expected::Fails(CLOCKS),
-            Self::SecondSession | Self::OldFiles => Expected::Good,
+            Self::Uncertain => ("uncertain sample", "an uncertainty of 1.2 %", Either("")),
+            Self::Kill(program) => ("killed", "SIGKILL", program.expected_after_kill()),
+            Self::Hang(Program::Ptd) => ("hangs", "SIGSTOP", Fails(PTD_ENDED)),
+            Self::Hang(_) => ("hangs", "SIGSTOP", Fails(HUNG)),
+            Self::KillCommand => (
+                "power run killed",
+                "SIGKILL",
+                Fails("the process of this session ended"),
+            ),
+            Self::Interrupt => ("power run interrupted", "SIGINT", Fails("it was interrupted")),
+            Self::KillAgent => ("agent killed", "SIGKILL, later a start", Either(AGENT_ENDED)),
+            Self::Reboot => (
+                "device reboots",
+                "agent, client and login killed; later a start with another boot id",
+                Fails(REBOOTED),
+            ),
+            Self::KillCoordinator => (
+                "coordinator killed",
+                "SIGKILL, later a start",
+                Either("the coordinator has ended|has no valid result"),
+            ),
+            Self::CutLink(_) => ("link cut", "the SSH connection is reset", Fails(LINK_LOST)),
+            Self::SilentLink(_) => (
+                "link silent",
+                "the SSH connection carries nothing",
+                Fails(LINK_LOST),
+            ),
+            Self::CutNetwork => (
+                "client cut from server",
+                "nftables drops the official connection",
+                Either(NETWORK_LOST),
+            ),
+            Self::NoNtp => ("NTP lost", "nftables drops port 123", Either(CLOCKS)),
+            Self::FullDisk(_) => ("disk full", "tmpfs of the size in use", Either(DISK_FULL)),
+            Self::FullWorkspace => ("disk full, workspace", "tmpfs of the size in use", Either("")),
+            Self::ClockStep(_) => (
+                "clock step",
+                "Python reads another clock (simulated)",
+                Fails(CLOCKS),
+            ),
+            Self::SecondSession => ("second session", "a second command", Good),
+            Self::OldFiles => (
+                "files of an earlier session",
+                "ptd_out.txt and logs of another session",
+                Good,
+            ),
+        };
+        let name = match self {
+            Self::Kill(program) | Self::Hang(program) => format!("{} {name}", program.name()),
+            Self::CarriageReturns(side)
+            | Self::CutLink(side)
+            | Self::SilentLink(side)
+            | Self::FullDisk(side)
+            | Self::ClockStep(side) => format!("{name}, {}", side.name()),
+            _ => name.to_owned(),
+        };
+        KindFacts {
+            name,
+            means,
+            expected,
         }
     }
 
@@ -234,110 +275,65 @@ impl Kind {
             _ => TESTING,
         }
     }
+}
 
-    /// Returns a description of its means.
-    pub(crate) const fn means(self) -> &'static str {
+impl Side {
+    const fn name(self) -> &'static str {
         match self {
-            Self::MeterOff => "PTDaemon ends at its start",
-            Self::MissingPtd => "its file is removed",
-            Self::OldPtd => "version 1.9.1",
-            Self::WrongDeviceType => "a WT330E at a meter added as type 49",
-            Self::CarriageReturns(_) => "CR LF in one file",
-            Self::PortTaken => "another program listens",
-            Self::Unplugged => "no further sample or answer",
-            Self::PtdCrash => "PTDaemon ends with a sample",
-            Self::RefusedRange => "PTDaemon refuses numbers",
-            Self::MeterError => "an ERROR line in the testing run",
-            Self::Uncertain => "an uncertainty of 1.2 %",
-            Self::Kill(_) | Self::KillCommand => "SIGKILL",
-            Self::KillAgent | Self::KillCoordinator => "SIGKILL, later a start",
-            Self::Reboot => "agent, client and login killed; later a start with another boot id",
-            Self::Hang(_) => "SIGSTOP",
-            Self::Interrupt => "SIGINT",
-            Self::CutLink(_) => "the SSH connection is reset",
-            Self::SilentLink(_) => "the SSH connection carries nothing",
-            Self::CutNetwork => "nftables drops the official connection",
-            Self::NoNtp => "nftables drops port 123",
-            Self::FullDisk(_) | Self::FullWorkspace => "tmpfs of the size in use",
-            Self::ClockStep(_) => "Python reads another clock (simulated)",
-            Self::SecondSession => "a second command",
-            Self::OldFiles => "ptd_out.txt and logs of another session",
+            Self::Director => "director",
+            Self::Device => "device",
+        }
+    }
+}
+
+impl Program {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "official server",
+            Self::Client => "official client",
+            Self::Ptd => "PTDaemon",
+            Self::ServerSupervisor => "server's supervisor",
+            Self::ClientSupervisor => "client's supervisor",
+            Self::Run => "run process",
+        }
+    }
+
+    const fn expected_after_kill(self) -> Expected {
+        match self {
+            Self::Server | Self::ServerSupervisor => Expected::Fails(SERVER_ENDED),
+            Self::Client | Self::ClientSupervisor => Expected::Fails(CLIENT_ENDED),
+            Self::Ptd => Expected::Fails(PTD_ENDED),
+            Self::Run => Expected::Either("has no valid result"),
         }
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = |side: Side| match side {
-            Side::Director => "director",
-            Side::Device => "device",
-        };
-        let program = |program: Program| match program {
-            Program::Server => "official server",
-            Program::Client => "official client",
-            Program::Ptd => "PTDaemon",
-            Program::ServerSupervisor => "server's supervisor",
-            Program::ClientSupervisor => "client's supervisor",
-            Program::Run => "run process",
-        };
-        match *self {
-            Self::MeterOff => f.write_str("meter off"),
-            Self::MissingPtd => f.write_str("PTDaemon missing"),
-            Self::OldPtd => f.write_str("old PTDaemon"),
-            Self::WrongDeviceType => f.write_str("wrong device type"),
-            Self::CarriageReturns(one) => write!(f, "CR LF in power-dev, {}", side(one)),
-            Self::PortTaken => f.write_str("server port taken"),
-            Self::Unplugged => f.write_str("meter unplugged"),
-            Self::PtdCrash => f.write_str("PTDaemon crashes"),
-            Self::RefusedRange => f.write_str("range refused"),
-            Self::MeterError => f.write_str("meter error"),
-            Self::Uncertain => f.write_str("uncertain sample"),
-            Self::Kill(one) => write!(f, "{} killed", program(one)),
-            Self::Hang(one) => write!(f, "{} hangs", program(one)),
-            Self::KillCommand => f.write_str("power run killed"),
-            Self::Interrupt => f.write_str("power run interrupted"),
-            Self::KillAgent => f.write_str("agent killed"),
-            Self::Reboot => f.write_str("device reboots"),
-            Self::KillCoordinator => f.write_str("coordinator killed"),
-            Self::CutLink(one) => write!(f, "link cut, {}", side(one)),
-            Self::SilentLink(one) => write!(f, "link silent, {}", side(one)),
-            Self::CutNetwork => f.write_str("client cut from server"),
-            Self::NoNtp => f.write_str("NTP lost"),
-            Self::FullDisk(one) => write!(f, "disk full, {}", side(one)),
-            Self::FullWorkspace => f.write_str("disk full, workspace"),
-            Self::ClockStep(one) => write!(f, "clock step, {}", side(one)),
-            Self::SecondSession => f.write_str("second session"),
-            Self::OldFiles => f.write_str("files of an earlier session"),
-        }
+        f.write_str(&self.facts().name)
     }
 }
 
-/// Draws `count` faults. With `only`, it draws from the kinds whose names contain that text.
-///
-/// # Errors
-/// Returns an error when no kind has them.
-pub(crate) fn plan(count: usize, only: Option<&str>, rng: &mut Rng) -> anyhow::Result<Vec<SessionFault>> {
-    let mut meant = KINDS.to_vec();
-    meant.retain(|kind| only.is_none_or(|words| kind.to_string().contains(words)));
-    ensure!(!meant.is_empty(), "no kind of fault has the words {only:?}");
-    let mut kinds: Vec<Kind> = Vec::new();
-    let mut plan = Vec::new();
-    while plan.len() < count {
-        // Every kind comes before one comes again.
-        if kinds.is_empty() {
-            kinds.clone_from(&meant);
-            rng.shuffle(&mut kinds);
-        }
-        if let Some(kind) = kinds.pop() {
-            plan.push(draw(kind, rng));
-        }
-    }
-    Ok(plan)
+/// Plans the sessions of a lab. With `only`, it draws from the kinds whose names contain that text. The lab ends with a session without a
+/// fault, because a lab in which nothing works any more would show nothing.
+pub(crate) fn plan(order: &LabOrder, only: Option<&str>) -> anyhow::Result<Vec<SessionFault>> {
+    let mut kinds = KINDS.to_vec();
+    kinds.retain(|kind| only.is_none_or(|text| kind.to_string().contains(text)));
+    ensure!(!kinds.is_empty(), "no kind of fault contains {only:?}");
+    let mut rng = Rng::new(order.seed);
+    // All labs deal from one deck, because a lab has fewer faults than there are kinds.
+    let kinds = deck(kinds, Rng::new(order.campaign_seed));
+    let kinds = kinds.skip(order.faults_before).take(order.faults);
+    Ok(kinds
+        .chain([Kind::None])
+        .map(|kind| draw(kind, &mut rng))
+        .collect())
 }
 
 fn draw(kind: Kind, rng: &mut Rng) -> SessionFault {
     let moment = match kind {
-        Kind::MeterOff
+        Kind::None
+        | Kind::MeterOff
         | Kind::MissingPtd
         | Kind::OldPtd
         | Kind::WrongDeviceType
@@ -409,17 +405,28 @@ fn kind_needs(kind: Kind, side: Side) -> bool {
 mod tests {
     use super::*;
 
+    fn plan_of(campaign_seed: u64, faults: usize) -> Vec<SessionFault> {
+        let order = LabOrder {
+            number: 0,
+            variant: "",
+            seed: campaign_seed + 1,
+            campaign_seed,
+            faults_before: 0,
+            faults,
+        };
+        plan(&order, None).unwrap()
+    }
+
     #[test]
     fn a_seed_draws_the_same_faults_and_every_kind() {
-        let words = |seed| {
-            let plan = plan(60, None, &mut Rng::new(seed)).unwrap();
-            plan.iter().map(|fault| format!("{fault:?}")).collect::<Vec<_>>()
-        };
-        assert_eq!(words(1), words(1));
-        assert_ne!(words(1), words(2));
-        let drawn = plan(KINDS.len(), None, &mut Rng::new(3)).unwrap();
+        let text = |seed| format!("{:?}", plan_of(seed, 60));
+        assert_eq!(text(1), text(1));
+        assert_ne!(text(1), text(2));
+        let drawn = plan_of(3, KINDS.len());
         for kind in &KINDS {
             assert!(drawn.iter().any(|fault| fault.kind == *kind), "{kind}");
         }
+        assert_eq!(drawn.len(), KINDS.len() + 1);
+        assert!(drawn.last().is_some_and(|last| last.kind == Kind::None));
     }
 }

@@ -13,10 +13,12 @@ use serde_json::Value;
 
 use crate::{
     inject::Injected,
-    lab::{Meter, PowerLab, Settle},
-    plan::{Kind, Moment, RANGING, SessionFault},
+    lab::{Meter, PowerLab, Settle, place},
+    plan::{Expected, Kind, Moment, RANGING, SessionFault},
 };
 
+/// The directory of the commands' outputs in the lab.
+pub(crate) const OUTPUT: &str = "output";
 /// The longest time of a command. A session of two runs of 4 s takes a minute on an idle machine.
 const MAX: Duration = Duration::from_secs(420);
 /// The time that the device may take to be idle again.
@@ -38,7 +40,6 @@ const STEPS: [&str; 9] = [
 /// Words of the observations of `power run` beside a session, which goes on as long as it may succeed.
 const OBSERVATIONS: [&str; 3] = ["clock was stepped", "no longer answers", "MiB left"];
 
-/// The result of a session.
 pub(crate) struct Outcome {
     pub(crate) fault: SessionFault,
     pub(crate) meter: Meter,
@@ -56,7 +57,6 @@ pub(crate) struct Outcome {
     pub(crate) whole: Duration,
 }
 
-/// A command under way.
 pub(crate) struct RunningSession {
     pub(crate) child: std::process::Child,
     log: PathBuf,
@@ -94,17 +94,12 @@ impl RunningSession {
 }
 
 impl PowerLab {
-    /// Makes a session under a fault.
-    ///
-    /// # Errors
-    /// Returns an error when the lab itself fails.
-    pub(crate) fn make(&mut self, fault: SessionFault, number: usize) -> anyhow::Result<Outcome> {
+    pub(crate) fn make(&mut self, fault: SessionFault) -> anyhow::Result<Outcome> {
         self.wait_until_ready()?;
         let begun = Instant::now();
         let meter = self.add_meter(&fault)?;
-        let output = self.root.join("output");
-        std::fs::create_dir_all(&output)?;
-        let log = output.join(format!("session-{number}.txt"));
+        std::fs::create_dir_all(place(OUTPUT))?;
+        let log = place(OUTPUT).join(format!("session-{}.txt", meter.name));
         let mut injected = Injected::default();
         let mut step_at_fault = None;
         if fault.moment == Moment::Before {
@@ -212,8 +207,7 @@ impl Outcome {
             .is_some_and(|row| row["verdict"] == "rehearsal" || row["verdict"] == "pass")
     }
 
-    /// Describes the end.
-    pub(crate) fn word(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.row {
             None => "refused".to_owned(),
             Some(row) => {
@@ -236,13 +230,7 @@ impl Outcome {
         match self.fault.kind {
             // The client may have compared its clocks already, or the step is within what the official programs accept.
             Kind::NoNtp => step < RANGING && self.fault.hold > Duration::from_secs(40),
-            kind => {
-                early
-                    && matches!(
-                        kind.expected(),
-                        crate::plan::Expected::Fails(_) | crate::plan::Expected::Judged
-                    )
-            }
+            kind => early && matches!(kind.facts().expected, Expected::Fails(_) | Expected::Judged),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What was written on the device's disk, as the kernel reports it: an account of every run's files that no part of Regatta makes. The
-//! checker compares what arrived with it. It also tells when a given file was closed, so that a kill can hit that moment.
+//! What was written on a lab's disks, as the kernel reports it: an account of the files of runs and sessions that no part of Regatta makes.
+//! Checkers compare what arrived with it. It also tells when a given file was closed, so that a kill can hit that moment.
 //!
 //! A file's content is read when its writer closes it, which the kernel does for a killed process too.
 
@@ -17,18 +17,20 @@ use std::{
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
+use super::processes::command_line;
+
 /// The longest time that the account may lag behind the disk.
 const CATCH_UP: Duration = Duration::from_secs(10);
 
 /// The SHA-256 (hexadecimal) and the length of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Content {
-    pub(crate) sha256: String,
-    pub(crate) bytes: u64,
+pub struct Content {
+    pub sha256: String,
+    pub bytes: u64,
 }
 
 impl Content {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub fn of(bytes: &[u8]) -> Self {
         let sha256 = Sha256::digest(bytes);
         Self {
             sha256: sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -37,34 +39,34 @@ impl Content {
     }
 }
 
-/// The writes to one file of a run.
+/// The writes to one file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct FileWrites {
+pub struct FileWrites {
     /// The content at the last close of the file under its own name.
-    pub(crate) last: Option<Content>,
+    pub last: Option<Content>,
     /// Contents of temporary files that were to replace it. A kill decides which of them does, if any.
-    pub(crate) replacements: Vec<Content>,
+    pub replacements: Vec<Content>,
 }
 
 impl FileWrites {
     /// Returns whether the file must exist.
-    pub(crate) const fn is_required(&self) -> bool {
+    pub const fn is_required(&self) -> bool {
         self.last.is_some()
     }
 
     /// Returns whether the file may have this content.
-    pub(crate) fn allow(&self, content: &Content) -> bool {
+    pub fn allow(&self, content: &Content) -> bool {
         self.last.as_ref() == Some(content) || self.replacements.contains(content)
     }
 }
 
-/// The files of one run by name.
-pub(crate) type RunWrites = BTreeMap<String, FileWrites>;
+/// The written files of one run or session by name.
+pub type Writes = BTreeMap<String, FileWrites>;
 
 #[derive(Debug, Default)]
 struct Account {
-    runs: BTreeMap<String, RunWrites>,
-    /// Writes of the agent to files of the run process, which it must only read.
+    owners: BTreeMap<String, Writes>,
+    /// Writes of processes to files that are not theirs.
     meddling: Vec<String>,
     /// Why the account has a gap.
     gaps: Vec<String>,
@@ -73,9 +75,31 @@ struct Account {
 }
 
 /// The account of one lab.
-pub(crate) struct WriteLog {
+pub struct WriteLog {
     account: Arc<Mutex<Account>>,
-    runs: PathBuf,
+    disk: PathBuf,
+}
+
+/// The meaning of a file that was closed after writing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ClosedFile {
+    /// A file that the account does not have.
+    Other,
+    /// A file of a run or session.
+    Written(WrittenFile),
+    /// A file that this process must not write.
+    Meddling(String),
+}
+
+/// A file of a run or session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// The run or session.
+    pub owner: String,
+    /// Its name there.
+    pub name: String,
+    /// Whether it is a temporary file that may replace the one of this name.
+    pub is_replacement: bool,
 }
 
 /// Files that the agent writes beside those of the run process, or may cut off when the disk is nearly full.
@@ -85,37 +109,43 @@ const AGENT_FILES: [&str; 4] = ["evidence.json", "evidence.sig", "run.log", "tel
 const REPLACED_FILES: [&str; 3] = ["attempt.json", "evidence.json", "evidence.sig"];
 
 impl WriteLog {
-    /// Begins the account of the runs below `runs`. `disks` are the mount points of the file systems to watch.
+    /// Begins the account of these file systems, which `disks` names by their mount points. `recognise` gets the path of a closed file and
+    /// the command line of the process that wrote it, which is empty when it has ended.
     ///
     /// # Errors
     /// Returns an error when the kernel refuses, which it does without root.
-    pub(crate) fn begin(runs: &Path, disks: &[&Path]) -> anyhow::Result<Self> {
+    pub fn begin(
+        disks: &[&Path],
+        recognise: impl Fn(&Path, &str) -> ClosedFile + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let events = watch(disks).context("fanotify")?;
         let account = Arc::new(Mutex::new(Account::default()));
         let log = Self {
             account: Arc::clone(&account),
-            runs: runs.to_owned(),
+            disk: disks.first().context("a disk")?.to_path_buf(),
         };
-        let runs = runs.to_owned();
         thread::spawn(move || {
-            let ended = follow(events, &runs, &account);
+            let ended = follow(events, &recognise, &account);
             lock(&account).gaps.extend(ended.err().map(|e| e.to_string()));
         });
         Ok(log)
     }
 
-    /// Returns the writes to the files of a run.
-    pub(crate) fn of_run(&self, run: &str) -> RunWrites {
-        lock(&self.account).runs.get(run).cloned().unwrap_or_default()
+    /// Returns the writes to the files of a run or session.
+    #[must_use]
+    pub fn of(&self, owner: &str) -> Writes {
+        lock(&self.account).owners.get(owner).cloned().unwrap_or_default()
     }
 
-    /// Returns the runs with a file.
-    pub(crate) fn runs(&self) -> Vec<String> {
-        lock(&self.account).runs.keys().cloned().collect()
+    /// Returns the runs and sessions with a file.
+    #[must_use]
+    pub fn owners(&self) -> Vec<String> {
+        lock(&self.account).owners.keys().cloned().collect()
     }
 
-    /// Returns what makes the account unreliable or shows that the agent changed files that are not its own.
-    pub(crate) fn violations(&self) -> Vec<String> {
+    /// Returns what makes the account unreliable or shows that a process changed files that are not its own.
+    #[must_use]
+    pub fn violations(&self) -> Vec<String> {
         let account = lock(&self.account);
         let gaps = account.gaps.iter();
         gaps.map(|gap| format!("the account of writes has a gap: {gap}"))
@@ -124,7 +154,7 @@ impl WriteLog {
     }
 
     /// Returns the paths of files as they are closed from now on.
-    pub(crate) fn closed_files(&self) -> mpsc::Receiver<PathBuf> {
+    pub fn closed_files(&self) -> mpsc::Receiver<PathBuf> {
         let (sender, receiver) = mpsc::channel();
         lock(&self.account).listeners.push(sender);
         receiver
@@ -134,9 +164,9 @@ impl WriteLog {
     ///
     /// # Errors
     /// Returns an error when the account does not catch up.
-    pub(crate) fn catch_up(&self) -> anyhow::Result<()> {
+    pub fn catch_up(&self) -> anyhow::Result<()> {
         let closed = self.closed_files();
-        let marker = self.runs.with_file_name("write-log-marker");
+        let marker = self.disk.join("write-log-marker");
         fs::write(&marker, "")?;
         let begin = Instant::now();
         while begin.elapsed() < CATCH_UP {
@@ -179,7 +209,11 @@ fn watch(disks: &[&Path]) -> anyhow::Result<File> {
 }
 
 /// Reads reports for ever.
-fn follow(mut events: File, runs: &Path, account: &Mutex<Account>) -> io::Result<()> {
+fn follow(
+    mut events: File,
+    recognise: &dyn Fn(&Path, &str) -> ClosedFile,
+    account: &Mutex<Account>,
+) -> io::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let length = events.read(&mut buffer)?;
@@ -191,7 +225,8 @@ fn follow(mut events: File, runs: &Path, account: &Mutex<Account>) -> io::Result
                 continue;
             };
             let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-            note(account, runs, &path, file, event.process);
+            let closed = recognise(&path, &command_line(event.process));
+            note(account, &path, closed, file);
         }
     }
 }
@@ -221,23 +256,23 @@ impl Event {
     }
 }
 
-fn note(account: &Mutex<Account>, runs: &Path, path: &Path, mut file: File, process: i32) {
-    if let Some((run, name, is_replacement)) = file_of_run(runs, path) {
-        let mut bytes = Vec::new();
-        let read = file.read_to_end(&mut bytes);
-        let mut account = lock(account);
-        if let Err(error) = read {
-            account.gaps.push(format!("{}: {error}", path.display()));
-        } else if !AGENT_FILES.contains(&name.as_str()) && is_agent(process) {
-            account.meddling.push(format!(
-                "run {run}: the agent wrote to {name}, which is the run process's"
-            ));
-        } else {
-            let writes = account.runs.entry(run).or_default().entry(name).or_default();
-            if is_replacement {
-                writes.replacements.push(Content::of(&bytes));
+fn note(account: &Mutex<Account>, path: &Path, closed: ClosedFile, mut file: File) {
+    match closed {
+        ClosedFile::Other => {}
+        ClosedFile::Meddling(what) => lock(account).meddling.push(what),
+        ClosedFile::Written(written) => {
+            let mut bytes = Vec::new();
+            let read = file.read_to_end(&mut bytes);
+            let mut account = lock(account);
+            if let Err(error) = read {
+                account.gaps.push(format!("{}: {error}", path.display()));
             } else {
-                writes.last = Some(Content::of(&bytes));
+                let writes = account.owners.entry(written.owner).or_default();
+                let writes = writes.entry(written.name).or_default();
+                match written.is_replacement {
+                    true => writes.replacements.push(Content::of(&bytes)),
+                    false => writes.last = Some(Content::of(&bytes)),
+                }
             }
         }
     }
@@ -247,8 +282,22 @@ fn note(account: &Mutex<Account>, runs: &Path, path: &Path, mut file: File, proc
         .retain(|listener| listener.send(path.to_owned()).is_ok());
 }
 
-/// Returns run, name, and whether the file is a temporary one that will replace the named one.
-fn file_of_run(runs: &Path, path: &Path) -> Option<(String, String, bool)> {
+/// Recognises a file of a run below `runs`, the directory of the device's runs. The agent must not write to files of the run process.
+#[must_use]
+pub fn file_of_run(runs: &Path, path: &Path, command_line: &str) -> ClosedFile {
+    match written_file_of_run(runs, path) {
+        None => ClosedFile::Other,
+        Some(file) if is_agent(command_line) && !AGENT_FILES.contains(&file.name.as_str()) => {
+            let WrittenFile { owner, name, .. } = file;
+            ClosedFile::Meddling(format!(
+                "run {owner}: the agent wrote to {name}, which is the run process's"
+            ))
+        }
+        Some(file) => ClosedFile::Written(file),
+    }
+}
+
+fn written_file_of_run(runs: &Path, path: &Path) -> Option<WrittenFile> {
     let below = path.strip_prefix(runs).ok()?;
     let parts: Vec<&str> = below.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
     let (run, file) = match *parts.as_slice() {
@@ -256,11 +305,7 @@ fn file_of_run(runs: &Path, path: &Path) -> Option<(String, String, bool)> {
         [run, "files", file] => (run, file),
         _ => return None,
     };
-    // The kernel marks a file that was removed, or replaced by another, before the report was read.
-    let (present, is_gone) = match file.strip_suffix(" (deleted)") {
-        Some(file) => (file, true),
-        None => (file, false),
-    };
+    let (present, is_gone) = present_name(file);
     let hidden = present
         .strip_prefix('.')
         .and_then(|name| name.strip_suffix(".new"));
@@ -268,18 +313,29 @@ fn file_of_run(runs: &Path, path: &Path) -> Option<(String, String, bool)> {
         Some(name) => (name, true),
         None => (present, false),
     };
-    let is_replacement = is_temporary || (is_gone && REPLACED_FILES.contains(&name));
-    (!run.starts_with('.')).then(|| (run.to_owned(), name.to_owned(), is_replacement))
+    (!run.starts_with('.')).then(|| WrittenFile {
+        owner: run.to_owned(),
+        name: name.to_owned(),
+        is_replacement: is_temporary || (is_gone && REPLACED_FILES.contains(&name)),
+    })
 }
 
-/// Returns whether a process is the agent's daemon. A process that is gone is not recognised.
-fn is_agent(process: i32) -> bool {
-    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(b"serve")
-        && line
-            .split(|byte| *byte == 0)
-            .next()
-            .is_some_and(|program| program.ends_with(b"regatta-agent"))
+/// Returns the name without the kernel's mark of a file that was removed, or replaced by another, before its report was read; and whether it
+/// has the mark.
+#[must_use]
+pub fn present_name(file: &str) -> (&str, bool) {
+    match file.strip_suffix(" (deleted)") {
+        Some(file) => (file, true),
+        None => (file, false),
+    }
+}
+
+fn is_agent(command_line: &str) -> bool {
+    let mut words = command_line.split(' ');
+    words
+        .next()
+        .is_some_and(|program| program.ends_with("regatta-agent"))
+        && words.next() == Some("serve")
 }
 
 #[cfg(test)]
@@ -289,8 +345,14 @@ mod tests {
     #[test]
     fn files_of_runs_are_recognised_by_their_paths() {
         let runs = Path::new("/device/state/runs");
-        let of = |path: &str| file_of_run(runs, &runs.join(path));
-        let file = |name: &str, is_replacement| Some(("r1".to_owned(), name.to_owned(), is_replacement));
+        let of = |path: &str| written_file_of_run(runs, &runs.join(path));
+        let file = |name: &str, is_replacement| {
+            Some(WrittenFile {
+                owner: "r1".to_owned(),
+                name: name.to_owned(),
+                is_replacement,
+            })
+        };
         assert_eq!(of("r1/files/run.log"), file("run.log", false));
         assert_eq!(of("r1/files/.evidence.json.new"), file("evidence.json", true));
         assert_eq!(of("r1/attempt.json.part"), file("attempt.json", true));
@@ -308,6 +370,19 @@ mod tests {
         );
         assert_eq!(of("r1/job.json"), None);
         assert_eq!(of(".new-r1/files/run.log"), None);
-        assert_eq!(file_of_run(runs, Path::new("/elsewhere/r1/files/run.log")), None);
+        let elsewhere = Path::new("/elsewhere/r1/files/run.log");
+        assert_eq!(written_file_of_run(runs, elsewhere), None);
+    }
+
+    #[test]
+    fn agent_that_writes_to_a_log_of_loadgen_is_noticed() {
+        let runs = Path::new("/device/state/runs");
+        let log = runs.join("r1/files/mlperf_log_detail.txt");
+        let of = |path: &Path, line: &str| file_of_run(runs, path, line);
+        let agent = "target/debug/regatta-agent serve --config agent.toml";
+        assert!(matches!(of(&log, agent), ClosedFile::Meddling(_)));
+        assert!(matches!(of(&log, "regatta-agent exec"), ClosedFile::Written(_)));
+        let evidence = runs.join("r1/files/evidence.json");
+        assert!(matches!(of(&evidence, agent), ClosedFile::Written(_)));
     }
 }

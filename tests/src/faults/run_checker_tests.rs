@@ -8,17 +8,17 @@ use ring::{
 };
 use tempfile::TempDir;
 
-use crate::{
-    checker::{self, ACCURACY_LOG, CheckedRun, Compared, EVIDENCE, SIGNATURE, Violation},
-    mutation::{self, Mutation},
-    write_log::{Content, FileWrites, RunWrites},
+use super::{
+    run_checker::{self, ACCURACY_LOG, CheckedRun, Compared, EVIDENCE, RunViolation, SIGNATURE},
+    run_mutation,
+    write_log::{Content, FileWrites, Writes},
 };
 
 /// A good run on both sides, and the account of its files.
 struct GoodRun {
     directory: TempDir,
     key: Ed25519KeyPair,
-    writes: RunWrites,
+    writes: Writes,
 }
 
 const RESULT: [(&str, &str); 8] = [
@@ -56,7 +56,7 @@ impl GoodRun {
         let mut run = Self {
             directory: tempfile::tempdir().unwrap(),
             key,
-            writes: RunWrites::new(),
+            writes: Writes::new(),
         };
         for (name, text) in RESULT {
             run.write(name, text.as_bytes());
@@ -99,14 +99,14 @@ impl GoodRun {
     }
 }
 
-fn violations(run: &CheckedRun<'_>) -> Vec<Violation> {
-    checker::check(run).unwrap().1
+fn violations(run: &CheckedRun<'_>) -> Vec<RunViolation> {
+    run_checker::check(run).unwrap().1
 }
 
 #[test]
 fn a_good_run_has_no_violation() {
     let run = GoodRun::make();
-    let (compared, found) = checker::check(&run.as_reported()).unwrap();
+    let (compared, found) = run_checker::check(&run.as_reported()).unwrap();
     assert_eq!(found, []);
     assert_eq!(compared.files, RESULT.len() as u64 + 2);
     assert_eq!(
@@ -120,15 +120,15 @@ fn every_damage_is_reported() {
     let run = GoodRun::make();
     let scratch = tempfile::tempdir().unwrap();
     assert_eq!(
-        mutation::undetected(&run.as_reported(), &run.key, scratch.path()).unwrap(),
-        []
+        run_mutation::undetected(&run.as_reported(), &run.key, scratch.path()).unwrap(),
+        [""; 0]
     );
     // The device may have removed the run after its release.
     fs::remove_dir_all(run.directory.path().join("device")).unwrap();
     assert_eq!(violations(&run.as_reported()), []);
     assert_eq!(
-        mutation::undetected(&run.as_reported(), &run.key, scratch.path()).unwrap(),
-        []
+        run_mutation::undetected(&run.as_reported(), &run.key, scratch.path()).unwrap(),
+        [""; 0]
     );
 }
 
@@ -147,8 +147,8 @@ fn checker_that_misses_damage_is_reported() {
         ..run.as_reported()
     };
     assert_eq!(
-        mutation::undetected(&blind, &run.key, scratch.path()).unwrap(),
-        [Mutation::DropBeforeSealing]
+        run_mutation::undetected(&blind, &run.key, scratch.path()).unwrap(),
+        ["a file lost before the device signed"]
     );
 }
 
@@ -164,7 +164,7 @@ fn evidence_is_demanded_unless_the_disk_was_full() {
         is_complete: false,
         ..run.as_reported()
     };
-    assert!(violations(&failed).contains(&Violation::NoEvidence));
+    assert!(violations(&failed).contains(&RunViolation::NoEvidence));
     let full = CheckedRun {
         disk_was_full: true,
         device: failed.device.clone(),
@@ -172,16 +172,38 @@ fn evidence_is_demanded_unless_the_disk_was_full() {
         ..failed
     };
     assert_eq!(violations(&full), []);
-    let (compared, _) = checker::check(&full).unwrap();
+    let (compared, _) = run_checker::check(&full).unwrap();
     assert_eq!(compared.reported_incomplete, 2);
     let done = CheckedRun {
         phase: "done",
         ..full
     };
     assert!(
-        violations(&done).contains(&Violation::NoEvidence),
+        violations(&done).contains(&RunViolation::NoEvidence),
         "a result is never without evidence"
     );
+}
+
+#[test]
+fn run_that_was_aborted_needs_evidence_only_if_the_device_began_it() {
+    let run = GoodRun::make();
+    let nowhere = run.directory.path().join("nowhere");
+    let never_wrote = Writes::new();
+    let aborted = CheckedRun {
+        phase: "aborted",
+        is_complete: false,
+        device: nowhere.clone(),
+        coordinator: nowhere,
+        writes: &never_wrote,
+        ..run.as_reported()
+    };
+    assert_eq!(violations(&aborted), []);
+    let begun = CheckedRun {
+        writes: &run.writes,
+        ..aborted
+    };
+    let found = violations(&begun);
+    assert!(found.contains(&RunViolation::NoEvidence), "{found:?}");
 }
 
 #[test]
@@ -201,9 +223,9 @@ fn a_second_attempt_and_missing_answers_are_reported() {
     );
     run.write(ACCURACY_LOG, b"[{\"qsl_idx\": 0}]");
     let found = violations(&run.as_reported());
-    assert!(found.contains(&Violation::Twice), "{found:?}");
+    assert!(found.contains(&RunViolation::Twice), "{found:?}");
     assert!(
-        found.contains(&Violation::Answers {
+        found.contains(&RunViolation::Answers {
             found: 1,
             expected: 2
         }),

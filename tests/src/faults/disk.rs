@@ -1,4 +1,4 @@
-//! A small disk of a fault campaign's lab, which can be made full and free again: a tmpfs that ends with the lab's mount namespace.
+//! A small disk of a fault campaign's lab, which can be made full, slow and free again: a tmpfs that ends with the lab's mount namespace.
 
 use std::{
     fs,
@@ -68,6 +68,32 @@ impl LabDisk {
     /// Returns an error when the kernel refuses.
     pub fn free_space(&self) -> anyhow::Result<()> {
         self.resize(&format!("size={}m", self.mib))
+    }
+
+    /// Limits the write rate of files in a directory on the disk that are opened from now on to `kilobytes` per second.
+    ///
+    /// # Errors
+    /// Returns an error when the FUSE file system cannot be mounted.
+    pub fn slow_down(&self, directory: &str, kilobytes: i64) -> anyhow::Result<()> {
+        let directory = self.root.join(directory);
+        let mut bindfs = shell::command("bindfs")?;
+        // Files that are open on the disk itself keep growing there, so their attributes must not be cached here.
+        bindfs.args(["-o", "attr_timeout=0,entry_timeout=0,direct_io"]);
+        bindfs.arg(format!("--write-rate={kilobytes}k"));
+        shell::succeed(bindfs.arg(&directory).arg(&directory)).map(drop)
+    }
+
+    /// Removes the limit for files that are opened from now on. Open files keep it. It ends with this process's mount namespace, too.
+    ///
+    /// # Errors
+    /// Returns an error when the FUSE file system cannot be unmounted.
+    pub fn speed_up(&self, directory: &str) -> anyhow::Result<()> {
+        shell::succeed(
+            shell::command("umount")?
+                .arg("--lazy")
+                .arg(self.root.join(directory)),
+        )
+        .map(drop)
     }
 
     fn resize(&self, size: &str) -> anyhow::Result<()> {

@@ -1,9 +1,7 @@
-//! The labs of a fault campaign: each is the campaign's program again, alone in namespaces of its own, several at a time.
-//!
-//! What a lab is, and what is injected, is the campaign's.
+//! The processes of labs: each is the campaign's program again, alone in namespaces of its own, several at a time.
 
 use std::{
-    ffi::OsStr,
+    ffi::OsString,
     io::{self, Read as _},
     process::{self, Stdio},
     sync::{Mutex, PoisonError, mpsc},
@@ -17,8 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::shell;
 
 /// Returns a seed that differs from call to call.
-#[must_use]
-pub fn new_seed() -> u64 {
+pub(super) fn new_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ now.as_secs()
 }
@@ -27,7 +24,7 @@ pub fn new_seed() -> u64 {
 ///
 /// # Errors
 /// Returns the first error of `done`.
-pub fn in_parallel<O: Send, R: Send>(
+pub(super) fn in_parallel<O: Send, R: Send>(
     orders: Vec<O>,
     parallel: usize,
     run: impl Fn(&O) -> R + Sync,
@@ -61,7 +58,7 @@ pub fn in_parallel<O: Send, R: Send>(
 ///
 /// # Errors
 /// Returns an error when it does not start, fails, or prints something else.
-pub fn start_alone<T: DeserializeOwned>(arguments: &[&OsStr]) -> anyhow::Result<T> {
+pub fn start_alone<T: DeserializeOwned>(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<T> {
     let mut unshare = shell::command("unshare")?;
     unshare
         .args([
