@@ -113,7 +113,7 @@ pub(crate) struct EngineBuildArgs {
     /// Fail if DLA cannot run a layer, instead of running that layer on the GPU
     #[arg(long, requires = "dla_core")]
     pub(crate) no_fallback: bool,
-    /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
+    /// Managed SRAM per DLA core in KiB, a power of two of at least 4, or 0 for TensorRT's choice [default: 1024]
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
     /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable, also for one

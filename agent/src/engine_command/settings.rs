@@ -29,6 +29,14 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
             "a DLA engine has one batch size; hint: leave out --min-batch"
         )));
     }
+    let sram_bytes = args.dla_sram.map(|kib| u64::from(kib) << 10);
+    if let Some(bytes) = sram_bytes
+        && !DlaSettings::is_sram_size(bytes)
+    {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "DLA's managed SRAM cannot be {bytes} bytes: use a power of two of at least 4096, or 0 for TensorRT's choice"
+        )));
+    }
     if args.calibration_cache.is_some() && args.precision != EnginePrecision::Int8 {
         return Err(Failure::usage(anyhow::anyhow!(
             "--calibration-cache needs --precision int8"
@@ -55,7 +63,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
         dla: args.dla_core.map(|core| DlaSettings {
             core,
             gpu_fallback: !args.no_fallback,
-            sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
+            sram_bytes: sram_bytes.unwrap_or(DlaSettings::USUAL_SRAM_BYTES),
         }),
         input_shapes: shapes(args)?,
         input: IoFormat {

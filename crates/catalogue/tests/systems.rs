@@ -59,6 +59,11 @@ fn published_settings_are_those_of_the_published_classes() {
         assert!(fields.is_object(), "{round} {benchmark} {} {class}", run.scenario);
         for (setting, value) in run.settings.iter() {
             let name = setting.name;
+            if name == "dla_sram_size" {
+                // NVIDIA's builder has it in its code, for the Orin NX of v3.0.
+                assert!(class.starts_with("Orin_NX"), "{class}");
+                continue;
+            }
             let expected = match &fields[name] {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),

@@ -45,6 +45,17 @@ pub struct DlaSettings {
     pub sram_bytes: u64,
 }
 
+impl DlaSettings {
+    /// The managed SRAM per core in bytes that NVIDIA's harness builds with. TensorRT's own choice is smaller in some versions.
+    pub const USUAL_SRAM_BYTES: u64 = 1 << 20;
+
+    /// Returns whether TensorRT takes this number of bytes as managed SRAM; 0 leaves it to TensorRT.
+    #[must_use]
+    pub const fn is_sram_size(bytes: u64) -> bool {
+        bytes == 0 || (bytes.is_power_of_two() && bytes >= 4096)
+    }
+}
+
 /// The settings of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSettings {

@@ -5,6 +5,7 @@
 //! A model of several networks has an engine for each (`network_source`). This module does not build engines. The benchmark's model files only
 //! identify the engine by their hash.
 
+mod build_options;
 pub mod calibration;
 mod choice;
 mod convert;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use regatta_types::documents::EngineKind;
 
 pub use self::{
+    build_options::BuildOptions,
     installation::Installation,
     request::{Graphs, TensorRtRequest, UnitRequest},
     samples::SharedSamples,

@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use regatta_cuda::WaitMode;
-use regatta_tensorrt::{ElementType, EngineManifest, Precision};
+use regatta_tensorrt::{ElementType, Precision};
 use regatta_types::engine_settings::GpuSelection;
 use regatta_types::layout::Layout;
 
-use super::{gpus, installation::Installation, workspace::bounded_workspace};
+use super::{build_options::BuildOptions, gpus, installation::Installation};
 use crate::{EngineError, LoadRequest};
-
-/// Shift between bytes and MiB, the unit of `engine build` for workspaces.
-const MIB: u32 = 20;
 
 /// The request of a run to TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +27,8 @@ pub struct TensorRtRequest {
     pub precision: Option<Precision>,
     /// Calibration samples or scales that int8 engines must have been built with. `None` accepts any.
     pub calibration: Option<PathBuf>,
-    /// Workspace with which the engines were built, limited to what this machine allows, and compared in MiB. `None` accepts any.
-    pub workspace_bytes: Option<u64>,
+    /// Options with which the engines were built.
+    pub build: BuildOptions,
     /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
     pub exact_batch: bool,
     /// Required type of the input. `None` accepts any.
@@ -111,12 +108,6 @@ impl TensorRtRequest {
             known.gpus = GpuSelection::Named(gpus::alike(&devices));
         }
         Ok(known)
-    }
-
-    /// Returns whether an engine was built with the requested workspace.
-    pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
-        let requested = self.workspace_bytes;
-        requested.is_none_or(|bytes| bounded_workspace(bytes) >> MIB == manifest.workspace_bytes >> MIB)
     }
 
     /// Returns the units, GPUs first.

@@ -10,7 +10,7 @@ use regatta_tensorrt::Precision;
 use regatta_types::engine_settings::{EngineBuild, EnginePrecision, EngineSettings};
 use regatta_types::{Scenario, benchmark::Model};
 
-use super::{Graphs, Installation, TensorRtRequest, UnitRequest};
+use super::{BuildOptions, Graphs, Installation, TensorRtRequest, UnitRequest};
 use crate::EngineRequest;
 
 /// Default directory of `engine build`.
@@ -52,7 +52,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
             EnginePrecision::Int8 => Precision::Int8,
         }),
         calibration: calibration_path(settings, scratch).filter(|_| precision == Some(EnginePrecision::Int8)),
-        workspace_bytes: settings.workspace_size,
+        build: BuildOptions::new(settings),
         exact_batch: settings.exact_batch == Some(true),
         // Each value of the setting is a value of that type.
         input_dtype: settings.input_dtype.and_then(|dtype| dtype.as_str().parse().ok()),

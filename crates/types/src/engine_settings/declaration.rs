@@ -396,6 +396,29 @@ declare! {
         source: SettingSource::Lwis,
     }
 
+    /// TensorRT's level of optimisation that engines must have been built with; TensorRT 8.5 has none.
+    builder_optimization_level: u8 {
+        value_type: integer(0, 5, "a level"),
+        default: "any; TensorRT's own in a build",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// The managed SRAM in bytes of each core that DLA engines must have been built with, a power of two, or 0 for TensorRT's choice.
+    dla_sram_size: u64 {
+        value_type: integer(0, 1 << 30, "a number of bytes"),
+        default: "any; 1048576 in a build, as in NVIDIA's harness",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// Whether the GPU computes the layers that DLA cannot; without it, such a network is refused.
+    dla_gpu_fallback: bool {
+        default: "any; true in a build",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
     /// Whether engines must have the requested batch sizes, and no larger ones.
     exact_batch: bool {
         default: "false",
