@@ -3,6 +3,7 @@
 
 mod calibration;
 mod choice;
+mod dla;
 mod faults;
 mod gpus;
 mod making;

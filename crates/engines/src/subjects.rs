@@ -378,6 +378,7 @@ impl Subject {
             gpu,
             dla,
             dla_cores,
+            unused_dla: None,
             dla_loops: way.loops(),
             graphs: match way {
                 DeviceUse::HostMemory | DeviceUse::FixedBatch => Graphs::Requested,

@@ -9,7 +9,7 @@
  * of the pixels whose position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan.
  * With FAKE_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * FAKE_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; FAKE_TRT_FIXED makes
- * a batch that is not free, FAKE_TRT_NO_DLA a chip without DLA; FAKE_TRT_REFUSES is what is said of every plan,
+ * a batch that is not free, FAKE_TRT_NO_DLA a chip without DLA, FAKE_TRT_DLA_CORES one with so many cores; FAKE_TRT_REFUSES is what is said of every plan,
  * FAKE_TRT_SLOW the milliseconds before a build's first step, and FAKE_TRT_STEPS how many steps of ten milliseconds it has. Inputs are
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
@@ -142,7 +142,8 @@ int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log 
 }
 void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, library_version(); }
-int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, drives_dla() ? 2 : 0; }
+static int32_t dla_cores(void) { return !drives_dla() ? 0 : getenv("FAKE_TRT_DLA_CORES") ? atoi(getenv("FAKE_TRT_DLA_CORES")) : 2; }
+int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, dla_cores(); }
 
 /* Whether a library with the plug-in of fakes/trt_plugin.c was loaded. */
 static int has_plugin;

@@ -9,6 +9,7 @@ mod build_options;
 pub mod calibration;
 mod choice;
 mod convert;
+mod dla_cores;
 mod gpus;
 mod graphs;
 mod inputs;
@@ -90,7 +91,7 @@ impl EngineBackend for TensorRtBackend {
         EnginePlan {
             streams: request.streams().max(1),
             units: request.unit_count(),
-            requested_batch: request.gpu.batch.or(request.dla.batch),
+            requested_batch: request.batch(),
             offline_batch: None,
             window_batch: request.gpu.batch.unwrap_or(1),
             answers_at_once: false,

@@ -7,7 +7,7 @@ use regatta_tensorrt::{ElementType, Precision};
 use regatta_types::engine_settings::GpuSelection;
 use regatta_types::layout::Layout;
 
-use super::{build_options::BuildOptions, gpus, installation::Installation};
+use super::{build_options::BuildOptions, dla_cores, gpus, installation::Installation};
 use crate::{EngineError, LoadRequest};
 
 /// The request of a run to TensorRT.
@@ -42,6 +42,8 @@ pub struct TensorRtRequest {
     pub dla: UnitRequest,
     /// The DLA cores to use.
     pub dla_cores: Vec<u32>,
+    /// Why no DLA core takes part although the settings request it.
+    pub unused_dla: Option<String>,
     /// Batches that a DLA core receives at once and computes in a row.
     pub dla_loops: usize,
     /// Whether to use CUDA graphs for the GPU's usual batch sizes. With `Default`, a failed capture is not an error.
@@ -93,12 +95,14 @@ pub(super) enum Unit {
 }
 
 impl TensorRtRequest {
-    /// Returns the request with GPU numbers instead of "all". Queries CUDA only if no GPU was named.
+    /// Returns the request with GPU numbers instead of "all", and with the DLA cores that TensorRT finds. Queries CUDA only if no GPU was
+    /// named, and TensorRT only if DLA was requested.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] without a driver.
+    /// [`EngineError::Unavailable`] without a driver, or without any unit.
     pub fn on_this_machine(&self) -> Result<Self, EngineError> {
         let mut known = self.clone();
+        dla_cores::limit(&mut known)?;
         if self.gpus == GpuSelection::All {
             let devices = self
                 .installation
@@ -136,6 +140,12 @@ impl TensorRtRequest {
             Unit::Gpu(_) => &self.gpu,
             Unit::Dla(_) => &self.dla,
         }
+    }
+
+    /// Returns the batch size that the user set for the units that compute, the GPU's first.
+    pub(super) fn batch(&self) -> Option<usize> {
+        let of_gpu = self.gpu.batch.filter(|_| self.gpu.streams > 0);
+        of_gpu.or(self.dla.batch)
     }
 
     /// Returns the number of streams of all units.

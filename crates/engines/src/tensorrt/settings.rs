@@ -30,13 +30,13 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
     let has_windows = model.windows.is_some();
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
-    let dla_cores = match scenario {
-        // SingleStream runs on the GPU, unless a DLA core is named.
-        Scenario::SingleStream if settings.dla_core.is_none() => Vec::new(),
-        _ => dla_cores(settings),
-    };
-    // A named DLA core works alone, as in NVIDIA's harness.
-    let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
+    let without_gpu = without_gpu(settings);
+    // A query of SingleStream occupies one unit.
+    let mut dla_cores = dla_cores(settings);
+    if scenario == Scenario::SingleStream {
+        dla_cores.truncate(usize::from(without_gpu));
+    }
+    let gpu_streams = usize::from(!without_gpu);
     // A calibration without a precision is one of int8 engines.
     let of_calibration = settings.calibration.as_ref().map(|_| EnginePrecision::Int8);
     let precision = settings.precision.or(of_calibration);
@@ -77,6 +77,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
             has_windows,
         ),
         dla_cores,
+        unused_dla: None,
         dla_loops: settings.dla_loop_count.unwrap_or(1),
         graphs: match settings.use_graphs {
             Some(true) => Graphs::Requested,
@@ -166,9 +167,15 @@ fn unit_request(
     }
 }
 
+/// Returns whether DLA cores compute alone. A named core does, as in NVIDIA's harness.
+fn without_gpu(settings: &EngineSettings) -> bool {
+    settings.no_gpu == Some(true) || settings.dla_core.is_some()
+}
+
 /// Returns the DLA cores that the settings mention. Empty if no setting mentions DLA.
 fn dla_cores(settings: &EngineSettings) -> Vec<u32> {
-    let spoken_of = settings.dla_batch_size.is_some() || settings.dla_engine.is_some();
+    let spoken_of =
+        settings.dla_batch_size.is_some() || settings.dla_engine.is_some() || without_gpu(settings);
     let count = settings.max_dlas.unwrap_or(if spoken_of { ALL_DLAS } else { 0 });
     let number = |core: usize| u32::try_from(core).unwrap_or(u32::MAX);
     match settings.dla_core {
@@ -226,5 +233,20 @@ mod tests {
         };
         let request = of(named, Scenario::SingleStream);
         assert_eq!((request.gpu.streams, request.dla_cores.as_slice()), (0, &[1][..]));
+        let without_gpu = EngineSettings {
+            no_gpu: Some(true),
+            gpu_batch_size: Some(256),
+            dla_batch_size: Some(8),
+            ..EngineSettings::default()
+        };
+        for (scenario, cores) in [(Scenario::SingleStream, &[0][..]), (Scenario::Offline, &[0, 1])] {
+            let request = of(without_gpu.clone(), scenario);
+            assert_eq!(
+                (request.gpu.streams, request.dla_cores.as_slice()),
+                (0, cores),
+                "{scenario}"
+            );
+        }
+        assert_eq!(of(without_gpu, Scenario::Offline).batch(), Some(8));
     }
 }

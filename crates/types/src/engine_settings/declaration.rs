@@ -251,7 +251,7 @@ declare! {
     /// Most DLA cores that take part.
     max_dlas: usize {
         value_type: CORES,
-        default: "all of a modelled board; `tensorrt`: 2 if `dla_batch_size` or `dla_engine` is set, otherwise 0",
+        default: "all of a modelled board; `tensorrt`: those that it finds, at most 2, if `dla_batch_size`, `dla_engine` or `no_gpu` is set, otherwise 0",
         engines: UNITS,
         scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
@@ -306,6 +306,14 @@ declare! {
     dla_core: usize {
         value_type: CORES,
         default: "none",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Whether the DLA cores compute without the GPU, all or `max_dlas` of them; in SingleStream the first one.
+    no_gpu: bool {
+        default: "false",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
         source: SettingSource::Lwis,
