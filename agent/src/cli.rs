@@ -6,7 +6,7 @@ mod build_command;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regatta_tensorrt::{ElementType, InputShape};
+use regatta_tensorrt::{CalibrationMethod, ElementType, InputShape};
 use regatta_terminal::LogOptions;
 use regatta_types::{
     Mode, Scenario,
@@ -145,6 +145,9 @@ pub(crate) struct EngineBuildArgs {
     /// `regatta prep`
     #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
     pub(crate) calibration_samples: Option<PathBuf>,
+    /// How TensorRT finds scales: entropy or min-max [default: entropy; with --calibration-cache, the method that made it]
+    #[arg(long, value_name = "METHOD", value_parser = calibration_method)]
+    pub(crate) calibration_method: Option<CalibrationMethod>,
     /// Calibrate again and build again, although the cache has scales of these samples
     #[arg(long, requires = "calibration_samples")]
     pub(crate) force_calibration: bool,
@@ -203,6 +206,13 @@ pub(crate) struct EngineRemoveArgs {
     /// Directory of the engine cache
     #[arg(long, value_name = "DIR", default_value = "engines", env = "REGATTA_ENGINES")]
     pub(crate) cache: PathBuf,
+}
+
+/// Parses the words of the setting `calibration_method`.
+fn calibration_method(word: &str) -> Result<CalibrationMethod, String> {
+    let methods = [CalibrationMethod::Entropy, CalibrationMethod::MinMax];
+    let named = methods.into_iter().find(|method| method.as_str() == word);
+    named.ok_or_else(|| "must be entropy or min-max".to_owned())
 }
 
 /// `regatta_tensorrt::Precision`, as words of the command line.

@@ -56,6 +56,9 @@ impl BuildCommand {
                 "--calibration-samples"
             };
             command.add_path(flag, path);
+            if let Some(method) = missing.calibration_method {
+                command.add("--calibration-method", method.as_str());
+            }
         }
         command.add_path("--cache", &missing.cache);
         command
@@ -103,7 +106,7 @@ mod tests {
     use std::path::PathBuf;
 
     use clap::Parser as _;
-    use regatta_tensorrt::{ElementType, InputShape, IoFormat};
+    use regatta_tensorrt::{CalibrationMethod, ElementType, InputShape, IoFormat};
     use regatta_types::layout::Layout;
 
     use super::*;
@@ -134,6 +137,7 @@ mod tests {
             workspace_bytes: Some(64 << MIB),
             plugins: vec![PathBuf::from("plugins.so")],
             calibration: Some(PathBuf::from("calibration/bert.cache")),
+            calibration_method: Some(CalibrationMethod::MinMax),
         }
     }
 
@@ -168,6 +172,7 @@ mod tests {
             (&args.input_shapes, &args.plugins),
             (&missing.input_shapes, &missing.plugins)
         );
+        assert_eq!(args.calibration_method, missing.calibration_method);
         assert_eq!(
             (&args.calibration_cache, &args.place.cache),
             (&missing.calibration, &missing.cache)
@@ -186,6 +191,7 @@ mod tests {
             workspace_bytes: None,
             plugins: Vec::new(),
             calibration: Some(PathBuf::from("samples")),
+            calibration_method: None,
             ..missing()
         };
         assert_eq!(

@@ -1,9 +1,13 @@
 //! The flags of `engine build`, converted to build settings and checked.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
-use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
+use regatta_tensorrt::{
+    BuildSettings, CalibrationMethod, DlaSettings, InputShape, IoFormat, Model, Precision, Version,
+};
 
 use crate::{
     cli::{EngineBuildArgs, EnginePrecision},
@@ -48,6 +52,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
             .with_context(|| format!("the calibration cache {} cannot be read", path.display()))
             .map_err(Failure::usage)?,
     };
+    let calibration_method = method(args, &calibration_cache)?;
     Ok(BuildSettings {
         onnx: args.onnx.clone(),
         precision: match args.precision {
@@ -77,7 +82,34 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
         // Read later, while the cache is locked.
         timing_cache: Vec::new(),
         calibration_cache,
+        calibration_method,
     })
+}
+
+/// Returns the requested method of calibration, or that of the calibration cache.
+fn method(args: &EngineBuildArgs, cache: &[u8]) -> Result<CalibrationMethod, Failure> {
+    let of_cache = CalibrationMethod::of_cache(cache);
+    let Some(requested) = args.calibration_method else {
+        return Ok(of_cache.unwrap_or_default());
+    };
+    if args.calibration_cache.is_none() && args.calibration_samples.is_none() {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--calibration-method needs --calibration-samples or --calibration-cache"
+        )));
+    }
+    match of_cache {
+        Some(made) if made != requested => Err(Failure::usage(anyhow::anyhow!(
+            "the scales in {} were found with {}, but {} was requested; hint: leave out --calibration-method, or calibrate with \
+             --calibration-samples",
+            args.calibration_cache
+                .as_deref()
+                .unwrap_or(Path::new(""))
+                .display(),
+            made.as_str(),
+            requested.as_str()
+        ))),
+        _ => Ok(requested),
+    }
 }
 
 /// Returns the input shapes for free dimensions, from the flags or from a benchmark's file.

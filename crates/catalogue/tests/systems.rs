@@ -59,9 +59,15 @@ fn published_settings_are_those_of_the_published_classes() {
         assert!(fields.is_object(), "{round} {benchmark} {} {class}", run.scenario);
         for (setting, value) in run.settings.iter() {
             let name = setting.name;
-            if name == "dla_sram_size" {
-                // NVIDIA's builder has it in its code, for the Orin NX of v3.0.
-                assert!(class.starts_with("Orin_NX"), "{class}");
+            // NVIDIA's builders have these in their code: for the Orin NX of v3.0, and for 3D-UNet.
+            match name {
+                "dla_sram_size" => assert!(class.starts_with("Orin_NX"), "{class}"),
+                "calibration_method" => {
+                    assert_eq!((*benchmark, value.to_string().as_str()), ("3d-unet", "min-max"))
+                }
+                _ => {}
+            }
+            if matches!(name, "dla_sram_size" | "calibration_method") {
                 continue;
             }
             let expected = match &fields[name] {

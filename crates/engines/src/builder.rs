@@ -61,6 +61,7 @@ mod tests {
             optimization_level: None,
             plugins: Vec::new(),
             calibration: None,
+            calibration_method: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_tensorrt::{InputShape, IoFormat, Precision};
+use regatta_tensorrt::{CalibrationMethod, InputShape, IoFormat, Precision};
 
 /// An engine that must be built before a run can load it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct MissingEngine {
     pub plugins: Vec<PathBuf>,
     /// Scales for int8, or samples to find them with.
     pub calibration: Option<PathBuf>,
+    /// How scales are found. `None` is the default of `engine build`.
+    pub calibration_method: Option<CalibrationMethod>,
 }
 
 /// What a missing engine for DLA cores is built with.

@@ -11,6 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    calibration_method::CalibrationMethod,
     calibrator::{self, Calibrator, FfiInputs},
     engine::c_name,
     error::BuildError,
@@ -85,6 +86,8 @@ pub struct BuildSettings {
     pub timing_cache: Vec<u8>,
     /// A calibration cache in TensorRT's text format, or empty.
     pub calibration_cache: Vec<u8>,
+    /// How scales are found, or were found in the cache.
+    pub calibration_method: CalibrationMethod,
 }
 
 /// The progress of a build in one of TensorRT's phases, which may be nested.
@@ -194,6 +197,7 @@ impl TensorRt {
             timing_cache_size,
             calibration_cache,
             calibration_cache_size,
+            calibration_method: settings.calibration_method as i32,
             calibration_batch: count(settings.batch),
             calibration_inputs: calibration_samples.inputs.as_ptr(),
             calibration_input_count: length(calibration_samples.inputs.len()),
@@ -324,4 +328,4 @@ extern "C" fn calibrate(
     has_batch.into()
 }
 
-const _: () = assert!(ffi::ABI == 6, "the settings above are those of ABI 6");
+const _: () = assert!(ffi::ABI == 7, "the settings above are those of ABI 7");

@@ -196,6 +196,16 @@ static int32_t check_shapes(const regatta_trt_settings* settings, int lengths[LE
     return getenv("FAKE_TRT_FREE") && fixed < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]; hint: set its dimensions with --input-shape") : REGATTA_TRT_OK;
 }
 
+/* The method in the first line of a calibration cache. */
+static const char* method_name(const regatta_trt_settings* settings) { return settings->calibration_method == REGATTA_TRT_MIN_MAX ? "MinMaxCalibration" : "EntropyCalibration2"; }
+/* TensorRT takes no scales of another method. */
+static int32_t check_scales(const regatta_trt_settings* settings) {
+    char version[32], method[64], text[128] = "";
+    if (settings->calibration_cache) memcpy(text, settings->calibration_cache, settings->calibration_cache_size < sizeof text ? settings->calibration_cache_size : sizeof text - 1);
+    int is_other = sscanf(text, "TRT-%31[0-9]-%63s", version, method) == 2 && strcmp(method, method_name(settings));
+    return is_other ? fail(REGATTA_TRT_BUILD, "Calibration table does not match calibrator algorithm type.") : REGATTA_TRT_OK;
+}
+
 /* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. A computed network has one
  * input. */
 static int32_t calibrate(const regatta_trt_settings* settings, const onnx_network* network) {
@@ -222,7 +232,7 @@ static int32_t calibrate(const regatta_trt_settings* settings, const onnx_networ
     }
     if (!batches) return fail(REGATTA_TRT_BUILD, "calibration failure occurred with no scaling factors detected");
     char cache[128];
-    int size = snprintf(cache, sizeof cache, "TRT-8502-EntropyCalibration2\nbatches: %d\nsum: %.0f\n", batches, sum);
+    int size = snprintf(cache, sizeof cache, "TRT-8502-%s\nbatches: %d\nsum: %.0f\n", method_name(settings), batches, sum);
     if (settings->take_calibration_cache) settings->take_calibration_cache(settings->user, cache, (size_t)size);
     return REGATTA_TRT_OK;
 }
@@ -332,6 +342,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     int lengths[LENGTHS] = {0};
     int32_t status = check_headers(settings);
     if (!status) status = check_shapes(settings, lengths);
+    if (!status) status = check_scales(settings);
     if (status) return status;
     int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
     if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");

@@ -1,7 +1,7 @@
 //! The options of a build that settings name, and whether an engine was built with them.
 
-use regatta_tensorrt::{DlaSettings, EngineManifest};
-use regatta_types::engine_settings::EngineSettings;
+use regatta_tensorrt::{CalibrationMethod, DlaSettings, EngineManifest};
+use regatta_types::engine_settings::{CalibrationMethod as RequestedMethod, EngineSettings};
 
 use super::workspace::bounded_workspace;
 use crate::MissingDlaEngine;
@@ -22,6 +22,8 @@ pub struct BuildOptions {
     pub dla_sram_bytes: Option<u64>,
     /// Whether the GPU computes the layers that DLA cannot.
     pub dla_gpu_fallback: Option<bool>,
+    /// How scales were found, of engines that were calibrated.
+    pub calibration_method: Option<CalibrationMethod>,
 }
 
 /// A setting, and whether an engine was built as it requests.
@@ -53,6 +55,10 @@ const CHECKS: &[Check] = &[
             is_as_requested(requested.dla_gpu_fallback, dla.gpu_fallback)
         })
     }),
+    ("calibration_method", |requested, built| {
+        let is_calibrated = built.calibration_sha256.is_some();
+        !is_calibrated || is_as_requested(requested.calibration_method, built.calibration_method)
+    }),
 ];
 
 impl BuildOptions {
@@ -63,6 +69,10 @@ impl BuildOptions {
             optimization_level: settings.builder_optimization_level,
             dla_sram_bytes: settings.dla_sram_size,
             dla_gpu_fallback: settings.dla_gpu_fallback,
+            calibration_method: settings.calibration_method.map(|method| match method {
+                RequestedMethod::Entropy => CalibrationMethod::Entropy,
+                RequestedMethod::MinMax => CalibrationMethod::MinMax,
+            }),
         }
     }
 

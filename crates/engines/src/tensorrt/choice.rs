@@ -379,6 +379,7 @@ fn not_built(
         optimization_level: tensorrt.build.optimization_level,
         plugins: tensorrt.plugins.clone(),
         calibration: tensorrt.calibration.clone().or_else(prepared),
+        calibration_method: tensorrt.build.calibration_method,
     };
     EngineError::NotBuilt {
         engine: EngineKind::Tensorrt,

@@ -11,8 +11,8 @@ use super::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingType, SettingValue,
-        Sharing, TimingWait,
+        CalibrationMethod, Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType,
+        SettingType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
@@ -447,6 +447,14 @@ declare! {
     calibration: InnerPath {
         value_type: Text("a path below the scratch directory"),
         default: "none",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// How TensorRT finds the scales of calibration samples; scales in a file are those of the method that made them.
+    calibration_method: CalibrationMethod {
+        value_type: Word(CalibrationMethod::WORDS),
+        default: "any; `entropy` in a calibration",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
     }

@@ -353,6 +353,14 @@ words! {
         Recalibrate = "recalibrate",
     }
 
+    /// How TensorRT finds INT8 scales with samples.
+    CalibrationMethod {
+        /// The scale loses the least information (`IInt8EntropyCalibrator2`).
+        Entropy = "entropy",
+        /// The scale covers all values (`IInt8MinMaxCalibrator`), as NVIDIA calibrates 3D-UNet.
+        MinMax = "min-max",
+    }
+
     /// The types that a TensorRT engine may compute in.
     EnginePrecision {
         /// As in the network.
