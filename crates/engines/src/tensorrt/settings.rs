@@ -18,6 +18,9 @@ pub const ENGINES: &str = "engines";
 /// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
 const ALL_DLAS: usize = 2;
 
+/// Samples of a MultiStream query in every round since v2.0.
+const QUERY_SAMPLES: usize = 8;
+
 /// Returns the request of a run. If the model sees samples in sliding windows, batches are of windows.
 pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
     let &EngineRequest {
@@ -47,7 +50,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
         builds_missing: settings.engine_build != Some(EngineBuild::Never),
         plugins: plugin_libraries(settings, model, scratch),
         precision: precision.map(|precision| match precision {
-            EnginePrecision::Fp32 => Precision::AsInNetwork,
+            EnginePrecision::AsInNetwork => Precision::AsInNetwork,
             EnginePrecision::Fp16 => Precision::Fp16,
             EnginePrecision::Int8 => Precision::Int8,
         }),
@@ -78,7 +81,7 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
         ),
         dla_cores,
         unused_dla: None,
-        dla_loops: settings.dla_loop_count.unwrap_or(1),
+        dla_loops: settings.dla_enqueue_count.unwrap_or(1),
         graphs: match settings.use_graphs {
             Some(true) => Graphs::Requested,
             Some(false) => Graphs::Never,
@@ -155,8 +158,9 @@ fn unit_request(
             _ => unit.batch_size.or(settings.batch_size),
         },
         streams: match scenario {
-            // A query of these scenarios has no successor for a second stream.
-            Scenario::SingleStream | Scenario::MultiStream => usual,
+            // A query of these scenarios has no successor for a second stream, but it may have several batches.
+            Scenario::SingleStream => usual,
+            Scenario::MultiStream => usual * streams.min(batches_of_query(unit, settings)),
             Scenario::Server | Scenario::Offline => usual * streams,
         },
         inference_streams: if settings.run_infer_on_copy_streams == Some(true) {
@@ -165,6 +169,12 @@ fn unit_request(
             unit.inference_streams.unwrap_or(0)
         },
     }
+}
+
+/// Returns the number of batches of a MultiStream query. A batch without a set size has the complete query.
+fn batches_of_query(unit: &UnitSettings<'_>, settings: &EngineSettings) -> usize {
+    let batch = unit.batch_size.or(settings.batch_size);
+    batch.map_or(1, |batch| QUERY_SAMPLES.div_ceil(batch.max(1)))
 }
 
 /// Returns whether DLA cores compute alone. A named core does, as in NVIDIA's harness.
@@ -210,6 +220,27 @@ mod tests {
             sends_first_tokens: false,
             files: Path::new("."),
         })
+    }
+
+    /// RetinaNet on AGX Orin has four batches of two samples, and two streams.
+    #[test]
+    fn batches_of_a_multi_stream_query_are_in_flight_on_several_streams() {
+        for (batch, copy_streams, streams) in
+            [(Some(2), 2, 2), (Some(4), 3, 2), (Some(8), 2, 1), (None, 2, 1)]
+        {
+            let settings = EngineSettings {
+                gpu_batch_size: batch,
+                gpu_copy_streams: Some(copy_streams),
+                ..EngineSettings::default()
+            };
+            assert_eq!(
+                of(settings.clone(), Scenario::MultiStream).streams(),
+                streams,
+                "{batch:?}"
+            );
+            assert_eq!(of(settings.clone(), Scenario::SingleStream).streams(), 1);
+            assert_eq!(of(settings, Scenario::Offline).streams(), copy_streams);
+        }
     }
 
     #[test]

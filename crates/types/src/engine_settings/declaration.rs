@@ -228,12 +228,12 @@ declare! {
         ],
     }
 
-    /// Batches in flight on each GPU, each with its own buffers.
+    /// Batches in flight on each GPU, each with its own buffers; in MultiStream at most the batches of a query.
     gpu_copy_streams: usize {
         value_type: STREAMS,
         default: "`inference_streams`, else 1; with `sim_board`, the board's",
         engines: UNITS,
-        scenarios: SEVERAL_BATCHES,
+        scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
         search: &[on_units(SEVERAL_SAMPLES, SearchValues::Numbers(&[1, 2, 4]), &[Number(2)])],
     }
@@ -244,7 +244,7 @@ declare! {
         default: "one per batch in flight",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
-        scenarios: SEVERAL_BATCHES,
+        scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
     }
 
@@ -292,13 +292,12 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Batches that a DLA core gets at once and computes one after the other.
-    dla_loop_count: usize {
+    /// Batches that a DLA core takes together and computes one after the other, each with the complete network.
+    dla_enqueue_count: usize {
         value_type: STREAMS,
         default: "1",
         engines: UNITS,
         scenarios: SEVERAL_SAMPLES,
-        source: SettingSource::Lwis,
         search: &[on_dla(&[Offline], SearchValues::Numbers(&[1, 2, 4]), &[Number(1)])],
     }
 

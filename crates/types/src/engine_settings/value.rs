@@ -363,8 +363,8 @@ words! {
 
     /// The types that a TensorRT engine may compute in.
     EnginePrecision {
-        /// As in the network.
-        Fp32 = "fp32",
+        /// The network's own types.
+        AsInNetwork = "as-in-network",
         /// 16-bit floats too.
         Fp16 = "fp16",
         /// 8-bit integers and 16-bit floats too.
