@@ -14,9 +14,9 @@ fn described(
     environment: &[(&str, &str)],
 ) -> (String, String) {
     let ended = place.bench(scenario, "PerformanceOnly", settings, environment);
-    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
-    let engine = report["engine"].as_str();
-    let engine = engine.unwrap_or_else(|| panic!("{settings:?}: {ended:?}"));
+    assert!(ended.code == 0 || ended.code == 1, "{settings:?}: {ended:?}");
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let engine = report["engine"].as_str().unwrap();
     (engine.to_owned(), ended.stderr)
 }
 

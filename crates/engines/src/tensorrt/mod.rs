@@ -79,7 +79,9 @@ impl TensorRtBackend {
 
 impl EngineBackend for TensorRtBackend {
     fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
-        settings::request(request).on_this_machine().map(Self::new)
+        let mut request = settings::request(request);
+        dla_cores::limit(&mut request)?;
+        request.on_this_machine().map(Self::new)
     }
 
     fn kind(&self) -> EngineKind {

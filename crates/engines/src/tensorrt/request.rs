@@ -7,7 +7,7 @@ use regatta_tensorrt::{ElementType, Precision};
 use regatta_types::engine_settings::GpuSelection;
 use regatta_types::layout::Layout;
 
-use super::{build_options::BuildOptions, dla_cores, gpus, installation::Installation};
+use super::{build_options::BuildOptions, gpus, installation::Installation};
 use crate::{EngineError, LoadRequest};
 
 /// The request of a run to TensorRT.
@@ -95,14 +95,12 @@ pub(super) enum Unit {
 }
 
 impl TensorRtRequest {
-    /// Returns the request with GPU numbers instead of "all", and with the DLA cores that TensorRT finds. Queries CUDA only if no GPU was
-    /// named, and TensorRT only if DLA was requested.
+    /// Returns the request with GPU numbers instead of "all". Queries CUDA only if no GPU was named.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] without a driver, or without any unit.
+    /// [`EngineError::Unavailable`] without a driver.
     pub fn on_this_machine(&self) -> Result<Self, EngineError> {
         let mut known = self.clone();
-        dla_cores::limit(&mut known)?;
         if self.gpus == GpuSelection::All {
             let devices = self
                 .installation
