@@ -353,6 +353,15 @@ fn method_of_calibration_is_part_of_the_engine_and_of_its_scales() {
     let min_max = &caches[1].1;
     let from_file = build(&format!("--calibration-cache {min_max}"), &[]);
     assert_eq!(from_file.code, 0, "{from_file:?}");
+    // So does a run, whatever method the settings of its board request.
+    fs::copy(min_max, place.fixture.path("scales.cache")).unwrap();
+    let with_scales = [
+        "calibration=scales.cache",
+        "calibration_method=entropy",
+        "gpu_batch_size=4",
+    ];
+    let ended = place.bench("Offline", "AccuracyOnly", &with_scales, &[]);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
     let contradiction = build(
         &format!("--calibration-cache {min_max} --calibration-method entropy"),
         &[],

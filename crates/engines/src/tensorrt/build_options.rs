@@ -1,9 +1,11 @@
 //! The options of a build that settings name, and whether an engine was built with them.
 
-use regatta_tensorrt::{CalibrationMethod, DlaSettings, EngineManifest};
-use regatta_types::engine_settings::{CalibrationMethod as RequestedMethod, EngineSettings};
+use std::path::Path;
 
-use super::workspace::bounded_workspace;
+use regatta_tensorrt::{CalibrationMethod, DlaSettings, EngineManifest};
+use regatta_types::engine_settings::{CalibrationMethod as RequestedMethod, EngineSettings, InnerPath};
+
+use super::{calibration::has_scales, workspace::bounded_workspace};
 use crate::MissingDlaEngine;
 
 /// Shift between bytes and MiB, the unit of `engine build` for workspaces.
@@ -64,12 +66,18 @@ const CHECKS: &[Check] = &[
 impl BuildOptions {
     /// Returns the options that the settings name.
     pub(super) fn new(settings: &EngineSettings) -> Self {
+        // Scales in a file keep the method that made them.
+        let has_scales = settings
+            .calibration
+            .as_ref()
+            .is_some_and(|InnerPath(path)| has_scales(Path::new(path)));
+        let method = settings.calibration_method.filter(|_| !has_scales);
         Self {
             workspace_bytes: settings.workspace_size,
             optimization_level: settings.builder_optimization_level,
             dla_sram_bytes: settings.dla_sram_size,
             dla_gpu_fallback: settings.dla_gpu_fallback,
-            calibration_method: settings.calibration_method.map(|method| match method {
+            calibration_method: method.map(|method| match method {
                 RequestedMethod::Entropy => CalibrationMethod::Entropy,
                 RequestedMethod::MinMax => CalibrationMethod::MinMax,
             }),
