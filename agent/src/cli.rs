@@ -6,7 +6,7 @@ mod build_command;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regatta_tensorrt::{ElementType, InputShape};
+use regatta_tensorrt::{CalibrationMethod, ElementType, InputShape};
 use regatta_terminal::LogOptions;
 use regatta_types::{
     Mode, Scenario,
@@ -113,7 +113,7 @@ pub(crate) struct EngineBuildArgs {
     /// Fail if DLA cannot run a layer, instead of running that layer on the GPU
     #[arg(long, requires = "dla_core")]
     pub(crate) no_fallback: bool,
-    /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
+    /// Managed SRAM per DLA core in KiB, a power of two of at least 4, or 0 for TensorRT's choice [default: 1024]
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
     /// Shape of an input with dynamic dimensions, without the batch, for example input_ids=384; repeatable, also for one
@@ -145,6 +145,9 @@ pub(crate) struct EngineBuildArgs {
     /// `regatta prep`
     #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
     pub(crate) calibration_samples: Option<PathBuf>,
+    /// How TensorRT finds scales: entropy or min-max [default: entropy; with --calibration-cache, the method that made it]
+    #[arg(long, value_name = "METHOD", value_parser = calibration_method)]
+    pub(crate) calibration_method: Option<CalibrationMethod>,
     /// Calibrate again and build again, although the cache has scales of these samples
     #[arg(long, requires = "calibration_samples")]
     pub(crate) force_calibration: bool,
@@ -203,6 +206,13 @@ pub(crate) struct EngineRemoveArgs {
     /// Directory of the engine cache
     #[arg(long, value_name = "DIR", default_value = "engines", env = "REGATTA_ENGINES")]
     pub(crate) cache: PathBuf,
+}
+
+/// Parses the words of the setting `calibration_method`.
+fn calibration_method(word: &str) -> Result<CalibrationMethod, String> {
+    let methods = [CalibrationMethod::Entropy, CalibrationMethod::MinMax];
+    let named = methods.into_iter().find(|method| method.as_str() == word);
+    named.ok_or_else(|| "must be entropy or min-max".to_owned())
 }
 
 /// `regatta_tensorrt::Precision`, as words of the command line.

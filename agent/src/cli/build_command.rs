@@ -2,11 +2,13 @@
 
 use std::{fmt, path::Path};
 
-use regatta_engines::{MissingEngine, tensorrt::calibration::has_scales};
+use regatta_engines::{MissingDlaEngine, MissingEngine, tensorrt::calibration::has_scales};
 use regatta_tensorrt::Precision;
 
 /// Shift between bytes and MiB, the unit of `--workspace`.
 const MIB: u32 = 20;
+/// Shift between bytes and KiB, the unit of `--dla-sram`.
+const KIB: u32 = 10;
 
 /// The arguments of `engine build`, without the program's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +40,11 @@ impl BuildCommand {
         if let Some(bytes) = missing.workspace_bytes {
             command.add("--workspace", bytes >> MIB);
         }
-        if missing.is_for_dla {
-            command.add("--dla-core", 0);
+        if let Some(level) = missing.optimization_level {
+            command.add("--level", level);
+        }
+        if let Some(dla) = missing.dla {
+            command.add_dla(dla);
         }
         for library in &missing.plugins {
             command.add_path("--plugins", library);
@@ -51,6 +56,9 @@ impl BuildCommand {
                 "--calibration-samples"
             };
             command.add_path(flag, path);
+            if let Some(method) = missing.calibration_method {
+                command.add("--calibration-method", method.as_str());
+            }
         }
         command.add_path("--cache", &missing.cache);
         command
@@ -60,6 +68,16 @@ impl BuildCommand {
     pub(crate) fn with_new_scales(mut self) -> Self {
         self.0.push("--force-calibration".to_owned());
         self
+    }
+
+    fn add_dla(&mut self, dla: MissingDlaEngine) {
+        self.add("--dla-core", 0);
+        if let Some(bytes) = dla.sram_bytes {
+            self.add("--dla-sram", bytes >> KIB);
+        }
+        if !dla.gpu_fallback {
+            self.0.push("--no-fallback".to_owned());
+        }
     }
 
     fn add(&mut self, flag: &str, value: impl fmt::Display) {
@@ -88,7 +106,7 @@ mod tests {
     use std::path::PathBuf;
 
     use clap::Parser as _;
-    use regatta_tensorrt::{ElementType, InputShape, IoFormat};
+    use regatta_tensorrt::{CalibrationMethod, ElementType, InputShape, IoFormat};
     use regatta_types::layout::Layout;
 
     use super::*;
@@ -103,7 +121,11 @@ mod tests {
         MissingEngine {
             onnx: PathBuf::from("scratch/bert.onnx"),
             cache: PathBuf::from("engines"),
-            is_for_dla: true,
+            dla: Some(MissingDlaEngine {
+                sram_bytes: Some(512 << KIB),
+                gpu_fallback: false,
+            }),
+            optimization_level: Some(4),
             batch: 8,
             profiles: 2,
             precision: Precision::Int8,
@@ -115,6 +137,7 @@ mod tests {
             workspace_bytes: Some(64 << MIB),
             plugins: vec![PathBuf::from("plugins.so")],
             calibration: Some(PathBuf::from("calibration/bert.cache")),
+            calibration_method: Some(CalibrationMethod::MinMax),
         }
     }
 
@@ -138,6 +161,10 @@ mod tests {
             (EnginePrecision::Int8, Some(64), Some(0))
         );
         assert_eq!(
+            (args.level, args.dla_sram, args.no_fallback),
+            (Some(4), Some(512), true)
+        );
+        assert_eq!(
             (args.input_dtype, args.input_format),
             (missing.input.element, missing.input.format)
         );
@@ -145,6 +172,7 @@ mod tests {
             (&args.input_shapes, &args.plugins),
             (&missing.input_shapes, &missing.plugins)
         );
+        assert_eq!(args.calibration_method, missing.calibration_method);
         assert_eq!(
             (&args.calibration_cache, &args.place.cache),
             (&missing.calibration, &missing.cache)
@@ -154,7 +182,8 @@ mod tests {
     #[test]
     fn what_is_usual_is_not_in_the_command() {
         let plain = MissingEngine {
-            is_for_dla: false,
+            dla: None,
+            optimization_level: None,
             profiles: 1,
             precision: Precision::AsInNetwork,
             input_shapes: Vec::new(),
@@ -162,6 +191,7 @@ mod tests {
             workspace_bytes: None,
             plugins: Vec::new(),
             calibration: Some(PathBuf::from("samples")),
+            calibration_method: None,
             ..missing()
         };
         assert_eq!(

@@ -188,7 +188,7 @@ fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Optio
     }
     if !version.has_calibration() {
         let reason = anyhow::anyhow!(
-            "TensorRT {version} has no calibrator; hint: leave out --calibration-samples and use an ONNX file with Q/DQ layers"
+            "TensorRT {version} has no calibrator, neither entropy nor min-max; hint: leave out --calibration-samples and use an ONNX file with Q/DQ layers"
         );
         return Err(Failure::usage(reason));
     }

@@ -1,9 +1,13 @@
 //! The flags of `engine build`, converted to build settings and checked.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
-use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
+use regatta_tensorrt::{
+    BuildSettings, CalibrationMethod, DlaSettings, InputShape, IoFormat, Model, Precision, Version,
+};
 
 use crate::{
     cli::{EngineBuildArgs, EnginePrecision},
@@ -29,6 +33,14 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
             "a DLA engine has one batch size; hint: leave out --min-batch"
         )));
     }
+    let sram_bytes = args.dla_sram.map(|kib| u64::from(kib) << 10);
+    if let Some(bytes) = sram_bytes
+        && !DlaSettings::is_sram_size(bytes)
+    {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "DLA's managed SRAM cannot be {bytes} bytes: use a power of two of at least 4096, or 0 for TensorRT's choice"
+        )));
+    }
     if args.calibration_cache.is_some() && args.precision != EnginePrecision::Int8 {
         return Err(Failure::usage(anyhow::anyhow!(
             "--calibration-cache needs --precision int8"
@@ -40,6 +52,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
             .with_context(|| format!("the calibration cache {} cannot be read", path.display()))
             .map_err(Failure::usage)?,
     };
+    let calibration_method = method(args, &calibration_cache)?;
     Ok(BuildSettings {
         onnx: args.onnx.clone(),
         precision: match args.precision {
@@ -55,7 +68,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
         dla: args.dla_core.map(|core| DlaSettings {
             core,
             gpu_fallback: !args.no_fallback,
-            sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
+            sram_bytes: sram_bytes.unwrap_or(DlaSettings::USUAL_SRAM_BYTES),
         }),
         input_shapes: shapes(args)?,
         input: IoFormat {
@@ -69,7 +82,34 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
         // Read later, while the cache is locked.
         timing_cache: Vec::new(),
         calibration_cache,
+        calibration_method,
     })
+}
+
+/// Returns the requested method of calibration, or that of the calibration cache.
+fn method(args: &EngineBuildArgs, cache: &[u8]) -> Result<CalibrationMethod, Failure> {
+    let of_cache = CalibrationMethod::of_cache(cache);
+    let Some(requested) = args.calibration_method else {
+        return Ok(of_cache.unwrap_or_default());
+    };
+    if args.calibration_cache.is_none() && args.calibration_samples.is_none() {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--calibration-method needs --calibration-samples or --calibration-cache"
+        )));
+    }
+    match of_cache {
+        Some(made) if made != requested => Err(Failure::usage(anyhow::anyhow!(
+            "the scales in {} were found with {}, but {} was requested; hint: leave out --calibration-method, or calibrate with \
+             --calibration-samples",
+            args.calibration_cache
+                .as_deref()
+                .unwrap_or(Path::new(""))
+                .display(),
+            made.as_str(),
+            requested.as_str()
+        ))),
+        _ => Ok(requested),
+    }
 }
 
 /// Returns the input shapes for free dimensions, from the flags or from a benchmark's file.

@@ -70,7 +70,9 @@ mod tests {
     use std::fs;
 
     use regatta_fsutil::hash::sha256_hex;
-    use regatta_tensorrt::{BuildOutput, BuildSettings, CacheEntry, IoFormat, Placement, Precision};
+    use regatta_tensorrt::{
+        BuildOutput, BuildSettings, CacheEntry, CalibrationMethod, IoFormat, Placement, Precision,
+    };
 
     use super::*;
 
@@ -90,6 +92,7 @@ mod tests {
             output: IoFormat::default(),
             timing_cache: Vec::new(),
             calibration_cache: Vec::new(),
+            calibration_method: CalibrationMethod::default(),
         };
         let built = BuildOutput {
             plan: format!("{batch} {profiles}").into_bytes(),

@@ -26,6 +26,7 @@ use regatta_board::FactsReader;
 use regatta_catalogue::system::SystemRequest;
 use regatta_engines::{sim::SimModel, tensorrt::engine_cache};
 use regatta_fsutil::{own_program::own_program, regular_file};
+use regatta_tensorrt::InstalledTensorRt;
 use regatta_text::{EscapedText, significant};
 use regatta_types::{
     Scenario,
@@ -320,6 +321,7 @@ fn machine(args: &TuneArgs, facts: &DeviceFacts, fixed: &EngineSettings) -> Resu
     // A limit on the number of cores implies that there are some.
     let cores = usize::try_from(facts.dla_cores).unwrap_or(0);
     let cores = cores.max(fixed.max_dlas.unwrap_or(0));
+    let cores = if drives_dla() { cores } else { 0 };
     Ok(Machine {
         cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
         dlas: if args.engine == EngineKind::Sim {
@@ -330,6 +332,11 @@ fn machine(args: &TuneArgs, facts: &DeviceFacts, fixed: &EngineSettings) -> Resu
         samples_per_query: MULTI_STREAM_SAMPLES,
         engines: None,
     })
+}
+
+/// Returns whether the installed TensorRT drives DLA cores. A trial reports that TensorRT is missing.
+fn drives_dla() -> bool {
+    InstalledTensorRt::find(None).is_ok_and(|installed| installed.version.drives_dla())
 }
 
 /// Returns a system name that is derived from the host name.

@@ -398,7 +398,7 @@ fn a_missing_part_is_reported_with_a_hint() {
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
-            .contains("has ABI 99, but this agent needs ABI 6")
+            .contains("has ABI 99, but this agent needs ABI 7")
     );
 }
 

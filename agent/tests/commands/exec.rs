@@ -1,5 +1,7 @@
 //! Tests of `exec` through the binary: the files that a run process leaves, and the events that it reports.
 
+mod dla;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader},

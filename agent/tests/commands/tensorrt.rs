@@ -3,6 +3,7 @@
 
 mod calibration;
 mod choice;
+mod dla;
 mod faults;
 mod gpus;
 mod making;
@@ -32,7 +33,7 @@ fn every_scenario_gives_the_right_answers_and_a_result() {
     ];
     let dla = [
         "max_dlas=2",
-        "dla_loop_count=3",
+        "dla_enqueue_count=3",
         "gpu_batch_size=8",
         "gpu_copy_streams=2",
     ];
@@ -44,6 +45,16 @@ fn every_scenario_gives_the_right_answers_and_a_result() {
         ("SingleStream", &["dla_core=1"]),
         ("MultiStream", &[]),
         ("MultiStream", &["max_dlas=1"]),
+        ("MultiStream", &["gpu_batch_size=2", "gpu_copy_streams=2"]),
+        (
+            "MultiStream",
+            &[
+                "max_dlas=1",
+                "gpu_batch_size=2",
+                "gpu_copy_streams=2",
+                "gpu_inference_streams=1",
+            ],
+        ),
         ("Offline", &graphs),
         ("Offline", &copies),
         ("Offline", &shared),

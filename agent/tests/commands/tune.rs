@@ -261,6 +261,25 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
     takes(&ended, "tensorrt 8.5.2");
 }
 
+/// A trial with DLA would measure the GPU alone.
+#[test]
+fn search_leaves_out_dla_cores_that_tensorrt_does_not_drive() {
+    let (fixture, fakes) = with_fakes();
+    fakes.become_version("libnvinfer.so.10", &["10.3.0"]);
+    let program = env!("CARGO_BIN_EXE_regatta-agent");
+    let tune = words(&[
+        TUNE,
+        TENSORRT,
+        "--limit 1s --set max_dlas=2 --build-flag ignore-memory",
+    ]);
+    let mut command = fakes.agent(program, fixture.scratch(), &tune);
+    let ended = Ended::from(command.env("FAKE_TRT_VERSION", "101602").output().unwrap());
+    let (_, text) = found(&fixture);
+    assert_eq!(ended.code, 0, "{ended:?} {text}");
+    lacks_no_engine(&text);
+    assert!(!text.contains("dla_batch_size"), "{text}");
+}
+
 /// An engine that cannot be built is a failed trial with its reason, once for each engine. The search continues.
 #[test]
 fn an_engine_that_cannot_be_built_is_a_failed_trial() {

@@ -51,15 +51,17 @@ mod tests {
         MissingEngine {
             onnx: PathBuf::from("model.onnx"),
             cache: PathBuf::from("engines"),
-            is_for_dla: false,
+            dla: None,
             batch,
             profiles: 1,
             precision: Precision::AsInNetwork,
             input_shapes: Vec::new(),
             input: IoFormat::default(),
             workspace_bytes: None,
+            optimization_level: None,
             plugins: Vec::new(),
             calibration: None,
+            calibration_method: None,
         }
     }
 

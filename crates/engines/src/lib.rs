@@ -50,7 +50,7 @@ pub use error::EngineError;
 pub use exchange::{Answers, Batch, Input};
 pub use load::load;
 pub use load_request::LoadRequest;
-pub use missing_engine::MissingEngine;
+pub use missing_engine::{MissingDlaEngine, MissingEngine};
 pub use model_mismatch::ModelMismatch;
 pub use network_loop::NetworkLoop;
 pub use registry::{configure, kinds};

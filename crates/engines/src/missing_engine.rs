@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_tensorrt::{InputShape, IoFormat, Precision};
+use regatta_tensorrt::{CalibrationMethod, InputShape, IoFormat, Precision};
 
 /// An engine that must be built before a run can load it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub struct MissingEngine {
     pub onnx: PathBuf,
     /// The cache that the run searches.
     pub cache: PathBuf,
-    /// Whether the engine is for DLA cores. Otherwise it is for GPUs.
-    pub is_for_dla: bool,
+    /// How the engine is built for DLA cores. `None` is an engine for GPUs.
+    pub dla: Option<MissingDlaEngine>,
     /// The largest batch.
     pub batch: usize,
     /// Optimisation profiles: contexts that run at the same time.
@@ -25,8 +25,21 @@ pub struct MissingEngine {
     pub input: IoFormat,
     /// Bytes of the workspace. `None` is TensorRT's own limit.
     pub workspace_bytes: Option<u64>,
+    /// TensorRT's level of optimisation. `None` is TensorRT's own.
+    pub optimization_level: Option<u8>,
     /// Libraries with plug-ins that the network needs.
     pub plugins: Vec<PathBuf>,
     /// Scales for int8, or samples to find them with.
     pub calibration: Option<PathBuf>,
+    /// How scales are found. `None` is the default of `engine build`.
+    pub calibration_method: Option<CalibrationMethod>,
+}
+
+/// What a missing engine for DLA cores is built with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingDlaEngine {
+    /// Bytes of each core's managed SRAM. `None` is the default of `engine build`.
+    pub sram_bytes: Option<u64>,
+    /// Whether the GPU computes the layers that DLA cannot.
+    pub gpu_fallback: bool,
 }

@@ -18,7 +18,7 @@ use self::fake_engine::{EngineForm, FakePlan, build, build_network, fake_device,
 use crate::{
     EngineBackend, EngineError, EngineRequest, LoadRequest, Loaded, SequenceBuckets, configure, load,
     sim::SimModel,
-    tensorrt::{Graphs, TensorRtBackend, TensorRtRequest, UnitRequest},
+    tensorrt::{BuildOptions, Graphs, TensorRtBackend, TensorRtRequest, UnitRequest},
 };
 
 /// An engine with one kind of device use.
@@ -367,7 +367,7 @@ impl Subject {
             plugins: Vec::new(),
             calibration: None,
             precision: None,
-            workspace_bytes: None,
+            build: BuildOptions::default(),
             exact_batch: false,
             input_dtype: None,
             input_format: None,
@@ -378,6 +378,7 @@ impl Subject {
             gpu,
             dla,
             dla_cores,
+            unused_dla: None,
             dla_loops: way.loops(),
             graphs: match way {
                 DeviceUse::HostMemory | DeviceUse::FixedBatch => Graphs::Requested,

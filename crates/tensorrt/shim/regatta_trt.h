@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller could notice. */
-#define REGATTA_TRT_ABI 6u
+#define REGATTA_TRT_ABI 7u
 
 typedef enum {
     REGATTA_TRT_OK = 0,
@@ -58,6 +58,12 @@ typedef struct {
     int64_t dims[8];
 } regatta_trt_input_shape;
 
+/* How scales are found: IInt8EntropyCalibrator2 or IInt8MinMaxCalibrator. */
+typedef enum {
+    REGATTA_TRT_ENTROPY = 0,
+    REGATTA_TRT_MIN_MAX = 1,
+} regatta_trt_calibration_method;
+
 /* What calibration samples have for an input. */
 typedef struct {
     const char* name;      /* NULL: for the only input */
@@ -84,6 +90,7 @@ typedef struct {
     size_t timing_cache_size;
     const void* calibration_cache; /* may be NULL */
     size_t calibration_cache_size;
+    int32_t calibration_method;    /* regatta_trt_calibration_method; that of the cache, if there is one */
     int32_t calibration_batch;     /* samples per batch of `calibrate`: opt_batch, or the fixed one */
     const regatta_trt_calibration_input* calibration_inputs; /* one for each input, in any order */
     int32_t calibration_input_count;

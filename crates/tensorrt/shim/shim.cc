@@ -153,8 +153,9 @@ private:
 #endif
 
 #if !REGATTA_STRONG_ONLY
-// Entropy calibration over the caller's samples, or by a cache alone.
-class Calibrator final : public nvinfer1::IInt8EntropyCalibrator2 {
+// Calibration over the caller's samples, or by a cache alone. The interface decides how scales are found.
+template <class Interface>
+class Calibrator final : public Interface {
 public:
     explicit Calibrator(regatta_trt_settings const& settings) : settings_(settings) {}
 
@@ -461,11 +462,13 @@ int32_t build(regatta_trt_library& library, regatta_trt_settings const& settings
     }
     library.log.errors("");
 #if !REGATTA_STRONG_ONLY
-    Calibrator calibrator(settings);
+    Calibrator<nvinfer1::IInt8EntropyCalibrator2> entropy(settings);
+    Calibrator<nvinfer1::IInt8MinMaxCalibrator> min_max(settings);
+    nvinfer1::IInt8Calibrator* const calibrator = settings.calibration_method == REGATTA_TRT_MIN_MAX ? static_cast<nvinfer1::IInt8Calibrator*>(&min_max) : &entropy;
     if (settings.calibrate) {
         if (int32_t const status = check_calibration(*network, settings)) return status;
     }
-    if (settings.precision >= REGATTA_TRT_INT8 && (settings.calibration_cache || settings.calibrate)) config->setInt8Calibrator(&calibrator);
+    if (settings.precision >= REGATTA_TRT_INT8 && (settings.calibration_cache || settings.calibrate)) config->setInt8Calibrator(calibrator);
 #endif
 #if REGATTA_HAS_PROGRESS
     Progress progress(settings.progress, settings.user);

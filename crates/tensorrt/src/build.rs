@@ -11,6 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    calibration_method::CalibrationMethod,
     calibrator::{self, Calibrator, FfiInputs},
     engine::c_name,
     error::BuildError,
@@ -45,6 +46,17 @@ pub struct DlaSettings {
     pub sram_bytes: u64,
 }
 
+impl DlaSettings {
+    /// The managed SRAM per core in bytes that NVIDIA's harness builds with. TensorRT's own choice is smaller in some versions.
+    pub const USUAL_SRAM_BYTES: u64 = 1 << 20;
+
+    /// Returns whether TensorRT takes this number of bytes as managed SRAM; 0 leaves it to TensorRT.
+    #[must_use]
+    pub const fn is_sram_size(bytes: u64) -> bool {
+        bytes == 0 || (bytes.is_power_of_two() && bytes >= 4096)
+    }
+}
+
 /// The settings of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSettings {
@@ -74,6 +86,8 @@ pub struct BuildSettings {
     pub timing_cache: Vec<u8>,
     /// A calibration cache in TensorRT's text format, or empty.
     pub calibration_cache: Vec<u8>,
+    /// How scales are found, or were found in the cache.
+    pub calibration_method: CalibrationMethod,
 }
 
 /// The progress of a build in one of TensorRT's phases, which may be nested.
@@ -183,6 +197,7 @@ impl TensorRt {
             timing_cache_size,
             calibration_cache,
             calibration_cache_size,
+            calibration_method: settings.calibration_method as i32,
             calibration_batch: count(settings.batch),
             calibration_inputs: calibration_samples.inputs.as_ptr(),
             calibration_input_count: length(calibration_samples.inputs.len()),
@@ -313,4 +328,4 @@ extern "C" fn calibrate(
     has_batch.into()
 }
 
-const _: () = assert!(ffi::ABI == 6, "the settings above are those of ABI 6");
+const _: () = assert!(ffi::ABI == 7, "the settings above are those of ABI 7");

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     build::{BuildOutput, BuildSettings, DlaSettings, Precision},
+    calibration_method::CalibrationMethod,
     engine::Tensor,
     error::{CacheError, EngineMismatch},
     io_format::{InputShape, IoFormat},
@@ -61,6 +62,9 @@ pub struct EngineManifest {
     pub output: IoFormat,
     /// The SHA-256 of the calibration cache, where one was used.
     pub calibration_sha256: Option<String>,
+    /// How scales were found. Omitted for entropy, so that keys of older engines stay the same.
+    #[serde(default, skip_serializing_if = "CalibrationMethod::is_default")]
+    pub calibration_method: CalibrationMethod,
     /// The SHA-256 of each library with plug-ins. Omitted without any, so that keys of older engines stay the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins_sha256: Vec<String>,
@@ -104,16 +108,20 @@ impl EngineManifest {
             output: settings.output,
             calibration_sha256: (!settings.calibration_cache.is_empty())
                 .then(|| sha256_hex(&settings.calibration_cache)),
+            calibration_method: settings.calibration_method,
             plugins_sha256: Vec::new(),
         }
     }
 
-    /// Returns the file name of the calibration cache of a model, its samples and a TensorRT version. Builds for other batches and units
+    /// Returns the file name of the calibration cache of a model, its samples, a method and a TensorRT version. Builds for other batches and units
     /// reuse it. The name of a build without samples has no meaning.
     #[must_use]
     pub fn calibration_file(&self) -> String {
         let samples = self.calibration_sha256.as_deref().unwrap_or_default();
-        let made_of = format!("{} {samples} {}", self.onnx_sha256, self.tensorrt);
+        let mut made_of = format!("{} {samples} {}", self.onnx_sha256, self.tensorrt);
+        if !self.calibration_method.is_default() {
+            made_of.push_str(&format!(" {}", self.calibration_method.as_str()));
+        }
         format!("calibration-{}.cache", &sha256_hex(made_of.as_bytes())[..16])
     }
 

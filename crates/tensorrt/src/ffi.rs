@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The version of the ABI that this file declares.
-pub(crate) const ABI: u32 = 6;
+pub(crate) const ABI: u32 = 7;
 
 /// The values of `regatta_trt_status` that have a specific error.
 pub(crate) mod status {
@@ -63,6 +63,7 @@ pub(crate) struct Settings {
     pub(crate) timing_cache_size: usize,
     pub(crate) calibration_cache: *const c_void,
     pub(crate) calibration_cache_size: usize,
+    pub(crate) calibration_method: i32,
     pub(crate) calibration_batch: i32,
     pub(crate) calibration_inputs: *const CalibrationInput,
     pub(crate) calibration_input_count: i32,

@@ -7,6 +7,7 @@
 //! provides CUDA streams and memory.
 
 mod build;
+mod calibration_method;
 mod calibrator;
 mod engine;
 mod engine_cache;
@@ -25,6 +26,7 @@ mod shim_directories;
 mod version;
 
 pub use build::{BuildOutput, BuildPhase, BuildSettings, DlaSettings, Precision};
+pub use calibration_method::CalibrationMethod;
 pub use calibrator::{CalibrationInput, Calibrator};
 pub use engine::{Engine, Tensor};
 pub use engine_cache::{CacheEntry, CacheListing, EngineCache, EngineManifest};

@@ -72,15 +72,23 @@ impl Version {
         self.rtx || self.major >= 10
     }
 
+    /// Returns whether this version drives DLA on chips that have it.
+    #[must_use]
+    pub const fn drives_dla(&self) -> bool {
+        !self.rtx
+            && !matches!(
+                (self.major, self.minor, self.patch),
+                (10, 8.., _) | (11, 0..=3, _) | (11, 4, 0)
+            )
+    }
+
     /// Returns a sentence about this version's support for DLA, for errors.
     #[must_use]
     pub const fn dla_support(&self) -> &'static str {
-        match (self.rtx, self.major, self.minor, self.patch) {
+        match (self.rtx, self.drives_dla(), self.major) {
             (true, ..) => "TensorRT-RTX drives no DLA",
-            (_, 10, 8.., _) | (_, 11, 0..=3, _) | (_, 11, 4, 0) => {
-                "this version drives no DLA: 10.8 to 11.4.0 do not"
-            }
-            (_, 11.., ..) => "this version drives DLA on AGX Orin",
+            (_, false, _) => "this version drives no DLA: 10.8 to 11.4.0 do not",
+            (_, _, 11..) => "this version drives DLA on AGX Orin",
             _ => "this version drives DLA where the chip has it",
         }
     }
@@ -152,11 +160,10 @@ mod tests {
     #[test]
     fn dla_support_depends_on_the_version() {
         let drives = |version: &str| {
-            version
-                .parse::<Version>()
-                .unwrap()
-                .dla_support()
-                .starts_with("this version drives DLA")
+            let version = version.parse::<Version>().unwrap();
+            let by_sentence = version.dla_support().starts_with("this version drives DLA");
+            assert_eq!(version.drives_dla(), by_sentence, "{version}");
+            by_sentence
         };
         for with in ["8.5.2", "8.6.2", "10.3.0", "10.7.0", "11.4.1", "11.5.0"] {
             assert!(drives(with), "{with}");

@@ -9,7 +9,7 @@
  * of the pixels whose position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan.
  * With FAKE_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * FAKE_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; FAKE_TRT_FIXED makes
- * a batch that is not free, FAKE_TRT_NO_DLA a chip without DLA; FAKE_TRT_REFUSES is what is said of every plan,
+ * a batch that is not free, FAKE_TRT_NO_DLA a chip without DLA, FAKE_TRT_DLA_CORES one with so many cores; FAKE_TRT_REFUSES is what is said of every plan,
  * FAKE_TRT_SLOW the milliseconds before a build's first step, and FAKE_TRT_STEPS how many steps of ten milliseconds it has. Inputs are
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
@@ -142,7 +142,8 @@ int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log 
 }
 void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, library_version(); }
-int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, drives_dla() ? 2 : 0; }
+static int32_t dla_cores(void) { return !drives_dla() ? 0 : getenv("FAKE_TRT_DLA_CORES") ? atoi(getenv("FAKE_TRT_DLA_CORES")) : 2; }
+int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, dla_cores(); }
 
 /* Whether a library with the plug-in of fakes/trt_plugin.c was loaded. */
 static int has_plugin;
@@ -195,6 +196,16 @@ static int32_t check_shapes(const regatta_trt_settings* settings, int lengths[LE
     return getenv("FAKE_TRT_FREE") && fixed < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]; hint: set its dimensions with --input-shape") : REGATTA_TRT_OK;
 }
 
+/* The method in the first line of a calibration cache. */
+static const char* method_name(const regatta_trt_settings* settings) { return settings->calibration_method == REGATTA_TRT_MIN_MAX ? "MinMaxCalibration" : "EntropyCalibration2"; }
+/* TensorRT takes no scales of another method. */
+static int32_t check_scales(const regatta_trt_settings* settings) {
+    char version[32], method[64], text[128] = "";
+    if (settings->calibration_cache) memcpy(text, settings->calibration_cache, settings->calibration_cache_size < sizeof text ? settings->calibration_cache_size : sizeof text - 1);
+    int is_other = sscanf(text, "TRT-%31[0-9]-%63s", version, method) == 2 && strcmp(method, method_name(settings));
+    return is_other ? fail(REGATTA_TRT_BUILD, "Calibration table does not match calibrator algorithm type.") : REGATTA_TRT_OK;
+}
+
 /* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. A computed network has one
  * input. */
 static int32_t calibrate(const regatta_trt_settings* settings, const onnx_network* network) {
@@ -221,7 +232,7 @@ static int32_t calibrate(const regatta_trt_settings* settings, const onnx_networ
     }
     if (!batches) return fail(REGATTA_TRT_BUILD, "calibration failure occurred with no scaling factors detected");
     char cache[128];
-    int size = snprintf(cache, sizeof cache, "TRT-8502-EntropyCalibration2\nbatches: %d\nsum: %.0f\n", batches, sum);
+    int size = snprintf(cache, sizeof cache, "TRT-8502-%s\nbatches: %d\nsum: %.0f\n", method_name(settings), batches, sum);
     if (settings->take_calibration_cache) settings->take_calibration_cache(settings->user, cache, (size_t)size);
     return REGATTA_TRT_OK;
 }
@@ -331,6 +342,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     int lengths[LENGTHS] = {0};
     int32_t status = check_headers(settings);
     if (!status) status = check_shapes(settings, lengths);
+    if (!status) status = check_scales(settings);
     if (status) return status;
     int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
     if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");

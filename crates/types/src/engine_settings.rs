@@ -17,8 +17,8 @@ pub use self::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingValue, Sharing,
-        TimingWait, ValueType,
+        CalibrationMethod, Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType,
+        SettingValue, Sharing, TimingWait, ValueType,
     },
 };
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use regatta_test_support::fixture;
 
-use crate::support::place::Place;
+use crate::support::place::{Place, expected, missing_engine};
 
 #[test]
 fn int8_is_calibrated_over_samples_once() {
@@ -274,4 +274,133 @@ fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
     );
     fs::write(place.fixture.path("samples/samples.json"), "{}").unwrap();
     refused("", 2, "the form of the samples in samples is unknown");
+}
+
+/// NVIDIA calibrates 3D-UNet with the extremes of all values.
+#[test]
+fn method_of_calibration_is_part_of_the_engine_and_of_its_scales() {
+    let place = Place::new();
+    let build = |flags: &str, environment: &[(&str, &str)]| {
+        let usual = "engine build --onnx model.onnx --precision int8 --batch 4 ";
+        let words = format!("{usual}{flags}");
+        place.agent(&words.split_ascii_whitespace().collect::<Vec<_>>(), environment)
+    };
+    let samples = "--calibration-samples samples";
+    let entropy = build(samples, &[]);
+    assert_eq!(entropy.code, 0, "{entropy:?}");
+
+    let settings = [
+        "calibration=samples",
+        "calibration_method=min-max",
+        "gpu_batch_size=4",
+    ];
+    let missing = place.bench("Offline", "AccuracyOnly", &settings, &[]);
+    assert!(
+        missing
+            .stderr
+            .contains("1 engine of this model is of another calibration_method than the settings request"),
+        "{missing:?}"
+    );
+    let words = missing_engine(&missing.stdout);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert!(
+        words.join(" ").contains(" --calibration-method min-max "),
+        "{words:?}"
+    );
+    let built = place.agent(&words, &[]);
+    assert!(
+        built.code == 0 && built.stderr.contains("calibrating over 40 samples"),
+        "{built:?}"
+    );
+    let ended = place.bench("Offline", "AccuracyOnly", &settings, &[]);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+
+    let mut caches: Vec<(String, String)> = fs::read_dir(place.fakes.engines())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("calibration-")
+        })
+        .map(|path| {
+            (
+                fs::read_to_string(&path).unwrap(),
+                path.to_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    caches.sort();
+    let texts: Vec<&str> = caches.iter().map(|(text, _)| text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "TRT-8502-EntropyCalibration2\nbatches: 10\nsum: 40\n",
+            "TRT-8502-MinMaxCalibration\nbatches: 10\nsum: 40\n"
+        ]
+    );
+    // Another engine uses the scales of the same method.
+    let other = build(
+        &format!("{samples} --calibration-method min-max --profiles 2"),
+        &[],
+    );
+    let kept = format!("calibration scales found in {}", caches[1].1);
+    assert!(other.code == 0 && other.stderr.contains(&kept), "{other:?}");
+
+    // Scales in a file are used with the method that made them. TensorRT refuses others.
+    let min_max = &caches[1].1;
+    let from_file = build(&format!("--calibration-cache {min_max}"), &[]);
+    assert_eq!(from_file.code, 0, "{from_file:?}");
+    // So does a run, whatever method the settings of its board request.
+    fs::copy(min_max, place.fixture.path("scales.cache")).unwrap();
+    let with_scales = [
+        "calibration=scales.cache",
+        "calibration_method=entropy",
+        "gpu_batch_size=4",
+    ];
+    let ended = place.bench("Offline", "AccuracyOnly", &with_scales, &[]);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+    let contradiction = build(
+        &format!("--calibration-cache {min_max} --calibration-method entropy"),
+        &[],
+    );
+    assert!(
+        contradiction.code == 2
+            && contradiction
+                .stderr
+                .contains("were found with min-max, but entropy was requested; hint: "),
+        "{contradiction:?}"
+    );
+    for (flags, reason) in [
+        (
+            "--calibration-method min-max",
+            "--calibration-method needs --calibration-samples or --calibration-cache",
+        ),
+        (
+            "--calibration-samples samples --calibration-method max",
+            "must be entropy or min-max",
+        ),
+    ] {
+        let ended = build(flags, &[]);
+        assert!(
+            ended.code == 2 && ended.stderr.contains(reason),
+            "{flags}: {ended:?}"
+        );
+    }
+
+    // TensorRT 11 has neither of them.
+    place.fakes.become_version("libnvinfer.so.11", &["11.0.0"]);
+    let later = build(
+        &format!("{samples} --calibration-method min-max"),
+        &[("FAKE_TRT_VERSION", "110000")],
+    );
+    assert!(
+        later.code == 2
+            && later
+                .stderr
+                .contains("TensorRT 11.0.0 has no calibrator, neither entropy nor min-max; hint: "),
+        "{later:?}"
+    );
 }

@@ -73,7 +73,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     // The error has every cause, not only the last one.
     place.build(&["--batch", "4", "--precision", "fp16", "--dla-core", "0"], &[]);
     fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.1\"")).unwrap();
-    let message = offline(&["precision=fp32"]);
+    let message = offline(&["precision=as-in-network"]);
     assert!(
         message.contains("1 engine of this model is for DLA, but the GPU was requested; 1 engine of this model is in fp16, but the network's own precision was requested; the engine was built for another TensorRT version: 8.6.1, but here it is 8.5.2"),
         "{message}"

@@ -54,6 +54,76 @@ fn workspace_batch_and_profiles_are_those_that_the_settings_request() {
     runs(&place, &exact);
 }
 
+/// DLA's memory is that of NVIDIA's harness unless the settings say otherwise.
+#[test]
+fn dla_engines_have_the_memory_and_fallback_that_the_settings_request() {
+    let place = Place::new();
+    place.build(&["--batch", "16"], &[]);
+    let build = |settings: &[&str]| {
+        let settings = [&["max_dlas=1", "precision=fp16"], settings].concat();
+        let ended = place.bench("Offline", "AccuracyOnly", &settings, &[]);
+        let words = missing_engine(&ended.stdout);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        (words.join(" "), place.agent(&words, &[]), ended.stderr)
+    };
+    place.build(&["--batch", "16", "--precision", "fp16"], &[]);
+    let (command, built, _) = build(&[]);
+    assert!(!command.contains("--dla-sram"), "{command}");
+    assert_eq!(built.code, 0, "{built:?}");
+    let engine = |sram: u64| {
+        let engines = std::fs::read_dir(place.fakes.engines()).unwrap();
+        let plans = engines
+            .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("engine.plan")).ok());
+        let is_of_sram = |plan: &String| plan.contains(" dla 0 ") && plan.contains(&format!(" sram {sram} "));
+        plans.filter(is_of_sram).count()
+    };
+    assert_eq!((engine(1 << 20), engine(512 << 10)), (1, 0));
+
+    let (command, built, message) = build(&["dla_sram_size=524288"]);
+    assert!(
+        message.contains("1 engine of this model is of another dla_sram_size than the settings request"),
+        "{message}"
+    );
+    assert!(command.contains(" --dla-core 0 --dla-sram 512 "), "{command}");
+    assert_eq!(built.code, 0, "{built:?}");
+    assert_eq!((engine(1 << 20), engine(512 << 10)), (1, 1));
+    for size in ["dla_sram_size=524288", "dla_sram_size=1048576"] {
+        runs(&place, &["max_dlas=1", "precision=fp16", size]);
+    }
+
+    // The fake's network has a layer that DLA cannot run.
+    let (command, built, message) = build(&["dla_gpu_fallback=false"]);
+    assert!(
+        message.contains("2 engines of this model are of another dla_gpu_fallback than the settings request"),
+        "{message}"
+    );
+    assert!(command.contains(" --dla-core 0 --no-fallback "), "{command}");
+    assert!(built.code == 2 && built.stderr.contains("top_k"), "{built:?}");
+
+    let (command, built, _) = build(&["dla_sram_size=1000000"]);
+    assert!(command.contains(" --dla-sram 976 "), "{command}");
+    assert!(
+        built.code == 2
+            && built.stderr.contains(
+                "DLA's managed SRAM cannot be 999424 bytes: use a power of two of at least 4096, or 0 for TensorRT's choice"
+            ),
+        "{built:?}"
+    );
+}
+
+#[test]
+fn engines_have_the_level_of_optimisation_that_the_settings_request() {
+    let place = Place::new();
+    place.build(&["--batch", "16"], &[]);
+    let message = refused(&place, &["builder_optimization_level=4"]);
+    assert!(
+        message.contains(
+            "1 engine of this model is of another builder_optimization_level than the settings request"
+        ) && message.contains(" --level 4 "),
+        "{message}"
+    );
+}
+
 /// JSON has the arguments of the command that the error's text contains.
 #[test]
 fn the_missing_engine_is_in_the_json() {

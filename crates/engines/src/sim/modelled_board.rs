@@ -18,7 +18,7 @@ pub(super) fn configured(board: &BoardModel, settings: &EngineSettings) -> Board
     let dla = UnitConfiguration {
         batch: settings.dla_batch_size,
         streams: settings.dla_copy_streams,
-        loops: settings.dla_loop_count.unwrap_or(1),
+        loops: settings.dla_enqueue_count.unwrap_or(1),
     };
     let dlas = dlas.into_iter().take(settings.max_dlas.unwrap_or(usize::MAX));
     let gpus = gpus.into_iter().map(|unit| gpu.applied_to(unit));
@@ -88,7 +88,7 @@ mod tests {
             gpu_batch_size: Some(64),
             gpu_copy_streams: Some(4),
             dla_batch_size: Some(2),
-            dla_loop_count: Some(4),
+            dla_enqueue_count: Some(4),
             max_dlas: Some(1),
             ..EngineSettings::default()
         };

@@ -48,7 +48,7 @@ mod tests {
         let sim = model(&[
             ("gpu_batch_size", "64"),
             ("dla_batch_size", "2"),
-            ("dla_loop_count", "4"),
+            ("dla_enqueue_count", "4"),
             ("gpu_copy_streams", "2"),
             ("dla_copy_streams", "3"),
             ("max_dlas", "1"),

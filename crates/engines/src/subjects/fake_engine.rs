@@ -11,8 +11,8 @@ use libloading::Library;
 use regatta_cuda::Driver;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_tensorrt::{
-    BuildOutput, BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InputShape,
-    InstalledTensorRt, IoFormat, Precision, ShimDirectories, TensorRt,
+    BuildOutput, BuildSettings, CacheEntry, CalibrationMethod, DlaSettings, EngineCache, EngineManifest,
+    InputShape, InstalledTensorRt, IoFormat, Precision, ShimDirectories, TensorRt,
 };
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::benchmark::Benchmark;
@@ -136,6 +136,7 @@ fn settings(onnx: &Path, form: &EngineForm) -> BuildSettings {
         output: IoFormat::default(),
         timing_cache: Vec::new(),
         calibration_cache: Vec::new(),
+        calibration_method: CalibrationMethod::default(),
     }
 }
 

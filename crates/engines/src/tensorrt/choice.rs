@@ -111,8 +111,8 @@ impl EngineQuery<'_> {
             "was built for other lengths of sequences than sequence_lengths requests".to_owned()
         } else if !self.has_calibration(&entry) {
             "was built without the calibration that the settings request".to_owned()
-        } else if !self.request.tensorrt.has_workspace(manifest) {
-            "was built with another workspace_size than the settings request".to_owned()
+        } else if let Some(setting) = self.other_option(&entry) {
+            format!("was built with another {setting} than the settings request")
         } else {
             return Ok((entry, plan));
         };
@@ -162,10 +162,12 @@ impl EngineQuery<'_> {
             |entry| self.has_calibration(entry),
             |of_model| format!("{of_model} without the calibration that the settings request"),
         );
-        filter.keep(
-            |entry| self.request.tensorrt.has_workspace(&entry.manifest),
-            |of_model| format!("{of_model} of another workspace_size than the settings request"),
-        );
+        for (setting, is_as_requested) in self.request.tensorrt.build.checks() {
+            filter.keep(
+                |entry| is_as_requested(&entry.manifest),
+                |of_model| format!("{of_model} of another {setting} than the settings request"),
+            );
+        }
         filter.keep(
             |entry| self.has_lengths(entry),
             |of_model| {
@@ -243,6 +245,12 @@ impl EngineQuery<'_> {
     fn other_precision(&self, entry: &CacheEntry) -> Option<Precision> {
         let requested = self.request.tensorrt.precision;
         requested.filter(|&requested| requested != entry.manifest.precision)
+    }
+
+    /// Returns a setting of the build that the engine was not built with, if there is one.
+    fn other_option(&self, entry: &CacheEntry) -> Option<&'static str> {
+        let mut checks = self.request.tensorrt.build.checks();
+        checks.find_map(|(setting, is_as_requested)| (!is_as_requested(&entry.manifest)).then_some(setting))
     }
 
     fn none(&self, reason: String) -> EngineError {
@@ -361,15 +369,17 @@ fn not_built(
     let missing = MissingEngine {
         onnx: load.model_file.clone(),
         cache: tensorrt.cache.clone(),
-        is_for_dla: dla,
+        dla: dla.then(|| tensorrt.build.of_dla()),
         batch: built_for.batch,
         profiles: if dla { 1 } else { built_for.streams.max(1) },
         precision,
         input_shapes: inputs::built_shapes(&load.benchmark.model, &load.sequences),
         input: inputs::built_format(tensorrt, dla),
-        workspace_bytes: tensorrt.workspace_bytes,
+        workspace_bytes: tensorrt.build.workspace_bytes,
+        optimization_level: tensorrt.build.optimization_level,
         plugins: tensorrt.plugins.clone(),
         calibration: tensorrt.calibration.clone().or_else(prepared),
+        calibration_method: tensorrt.build.calibration_method,
     };
     EngineError::NotBuilt {
         engine: EngineKind::Tensorrt,

@@ -106,7 +106,9 @@ impl Machine {
 
     /// Describes the engines of the units.
     pub(super) fn describe(&self, request: &TensorRtRequest, units: &[LoadedUnit]) -> Description {
-        let descriptions = units.iter().map(|unit| unit.describe(request));
+        let unused_dla = request.unused_dla.iter();
+        let unused_dla = unused_dla.map(|reason| format!("without DLA, which was requested: {reason}"));
+        let descriptions = units.iter().map(|unit| unit.describe(request)).chain(unused_dla);
         let driver = self.first().driver().version();
         let access = if self.is_direct(request) {
             "in host memory"

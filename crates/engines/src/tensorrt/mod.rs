@@ -5,9 +5,11 @@
 //! A model of several networks has an engine for each (`network_source`). This module does not build engines. The benchmark's model files only
 //! identify the engine by their hash.
 
+mod build_options;
 pub mod calibration;
 mod choice;
 mod convert;
+mod dla_cores;
 mod gpus;
 mod graphs;
 mod inputs;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 use regatta_types::documents::EngineKind;
 
 pub use self::{
+    build_options::BuildOptions,
     installation::Installation,
     request::{Graphs, TensorRtRequest, UnitRequest},
     samples::SharedSamples,
@@ -76,7 +79,9 @@ impl TensorRtBackend {
 
 impl EngineBackend for TensorRtBackend {
     fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
-        settings::request(request).on_this_machine().map(Self::new)
+        let mut request = settings::request(request);
+        dla_cores::limit(&mut request)?;
+        request.on_this_machine().map(Self::new)
     }
 
     fn kind(&self) -> EngineKind {
@@ -88,7 +93,7 @@ impl EngineBackend for TensorRtBackend {
         EnginePlan {
             streams: request.streams().max(1),
             units: request.unit_count(),
-            requested_batch: request.gpu.batch.or(request.dla.batch),
+            requested_batch: request.batch(),
             offline_batch: None,
             window_batch: request.gpu.batch.unwrap_or(1),
             answers_at_once: false,

@@ -30,7 +30,7 @@ pub(super) struct DeviceNetworks<'a> {
 #[derive(Debug, thiserror::Error)]
 enum UnfitRequest {
     #[error(
-        "a model of several networks runs on GPUs, and DLA was requested; hint: leave out max_dlas, dla_core, dla_batch_size and dla_engine"
+        "a model of several networks runs on GPUs, and DLA was requested; hint: leave out max_dlas, dla_core, no_gpu, dla_batch_size and dla_engine"
     )]
     Dla,
     #[error(

@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use regatta_cuda::WaitMode;
-use regatta_tensorrt::{ElementType, EngineManifest, Precision};
+use regatta_tensorrt::{ElementType, Precision};
 use regatta_types::engine_settings::GpuSelection;
 use regatta_types::layout::Layout;
 
-use super::{gpus, installation::Installation, workspace::bounded_workspace};
+use super::{build_options::BuildOptions, gpus, installation::Installation};
 use crate::{EngineError, LoadRequest};
-
-/// Shift between bytes and MiB, the unit of `engine build` for workspaces.
-const MIB: u32 = 20;
 
 /// The request of a run to TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +27,8 @@ pub struct TensorRtRequest {
     pub precision: Option<Precision>,
     /// Calibration samples or scales that int8 engines must have been built with. `None` accepts any.
     pub calibration: Option<PathBuf>,
-    /// Workspace with which the engines were built, limited to what this machine allows, and compared in MiB. `None` accepts any.
-    pub workspace_bytes: Option<u64>,
+    /// Options with which the engines were built.
+    pub build: BuildOptions,
     /// Whether an engine's batch size must equal the requested one. Otherwise it may be larger.
     pub exact_batch: bool,
     /// Required type of the input. `None` accepts any.
@@ -45,6 +42,8 @@ pub struct TensorRtRequest {
     pub dla: UnitRequest,
     /// The DLA cores to use.
     pub dla_cores: Vec<u32>,
+    /// Why no DLA core takes part although the settings request it.
+    pub unused_dla: Option<String>,
     /// Batches that a DLA core receives at once and computes in a row.
     pub dla_loops: usize,
     /// Whether to use CUDA graphs for the GPU's usual batch sizes. With `Default`, a failed capture is not an error.
@@ -113,12 +112,6 @@ impl TensorRtRequest {
         Ok(known)
     }
 
-    /// Returns whether an engine was built with the requested workspace.
-    pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
-        let requested = self.workspace_bytes;
-        requested.is_none_or(|bytes| bounded_workspace(bytes) >> MIB == manifest.workspace_bytes >> MIB)
-    }
-
     /// Returns the units, GPUs first.
     pub(super) fn units(&self) -> Vec<Unit> {
         let gpus = if self.gpu.streams > 0 {
@@ -145,6 +138,12 @@ impl TensorRtRequest {
             Unit::Gpu(_) => &self.gpu,
             Unit::Dla(_) => &self.dla,
         }
+    }
+
+    /// Returns the batch size that the user set for the units that compute, the GPU's first.
+    pub(super) fn batch(&self) -> Option<usize> {
+        let of_gpu = self.gpu.batch.filter(|_| self.gpu.streams > 0);
+        of_gpu.or(self.dla.batch)
     }
 
     /// Returns the number of streams of all units.

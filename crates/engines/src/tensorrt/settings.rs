@@ -10,13 +10,16 @@ use regatta_tensorrt::Precision;
 use regatta_types::engine_settings::{EngineBuild, EnginePrecision, EngineSettings};
 use regatta_types::{Scenario, benchmark::Model};
 
-use super::{Graphs, Installation, TensorRtRequest, UnitRequest};
+use super::{BuildOptions, Graphs, Installation, TensorRtRequest, UnitRequest};
 use crate::EngineRequest;
 
 /// Default directory of `engine build`.
 pub const ENGINES: &str = "engines";
 /// Number of DLA cores when a setting mentions DLA without a number: the most that any Jetson has.
 const ALL_DLAS: usize = 2;
+
+/// Samples of a MultiStream query in every round since v2.0.
+const QUERY_SAMPLES: usize = 8;
 
 /// Returns the request of a run. If the model sees samples in sliding windows, batches are of windows.
 pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
@@ -30,13 +33,13 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
     let has_windows = model.windows.is_some();
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
-    let dla_cores = match scenario {
-        // SingleStream runs on the GPU, unless a DLA core is named.
-        Scenario::SingleStream if settings.dla_core.is_none() => Vec::new(),
-        _ => dla_cores(settings),
-    };
-    // A named DLA core works alone, as in NVIDIA's harness.
-    let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
+    let without_gpu = without_gpu(settings);
+    // A query of SingleStream occupies one unit.
+    let mut dla_cores = dla_cores(settings);
+    if scenario == Scenario::SingleStream {
+        dla_cores.truncate(usize::from(without_gpu));
+    }
+    let gpu_streams = usize::from(!without_gpu);
     // A calibration without a precision is one of int8 engines.
     let of_calibration = settings.calibration.as_ref().map(|_| EnginePrecision::Int8);
     let precision = settings.precision.or(of_calibration);
@@ -47,12 +50,12 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
         builds_missing: settings.engine_build != Some(EngineBuild::Never),
         plugins: plugin_libraries(settings, model, scratch),
         precision: precision.map(|precision| match precision {
-            EnginePrecision::Fp32 => Precision::AsInNetwork,
+            EnginePrecision::AsInNetwork => Precision::AsInNetwork,
             EnginePrecision::Fp16 => Precision::Fp16,
             EnginePrecision::Int8 => Precision::Int8,
         }),
         calibration: calibration_path(settings, scratch).filter(|_| precision == Some(EnginePrecision::Int8)),
-        workspace_bytes: settings.workspace_size,
+        build: BuildOptions::new(settings),
         exact_batch: settings.exact_batch == Some(true),
         // Each value of the setting is a value of that type.
         input_dtype: settings.input_dtype.and_then(|dtype| dtype.as_str().parse().ok()),
@@ -77,7 +80,8 @@ pub(super) fn request(request: &EngineRequest<'_>) -> TensorRtRequest {
             has_windows,
         ),
         dla_cores,
-        dla_loops: settings.dla_loop_count.unwrap_or(1),
+        unused_dla: None,
+        dla_loops: settings.dla_enqueue_count.unwrap_or(1),
         graphs: match settings.use_graphs {
             Some(true) => Graphs::Requested,
             Some(false) => Graphs::Never,
@@ -154,8 +158,9 @@ fn unit_request(
             _ => unit.batch_size.or(settings.batch_size),
         },
         streams: match scenario {
-            // A query of these scenarios has no successor for a second stream.
-            Scenario::SingleStream | Scenario::MultiStream => usual,
+            // A query of these scenarios has no successor for a second stream, but it may have several batches.
+            Scenario::SingleStream => usual,
+            Scenario::MultiStream => usual * streams.min(batches_of_query(unit, settings)),
             Scenario::Server | Scenario::Offline => usual * streams,
         },
         inference_streams: if settings.run_infer_on_copy_streams == Some(true) {
@@ -166,9 +171,21 @@ fn unit_request(
     }
 }
 
+/// Returns the number of batches of a MultiStream query. A batch without a set size has the complete query.
+fn batches_of_query(unit: &UnitSettings<'_>, settings: &EngineSettings) -> usize {
+    let batch = unit.batch_size.or(settings.batch_size);
+    batch.map_or(1, |batch| QUERY_SAMPLES.div_ceil(batch.max(1)))
+}
+
+/// Returns whether DLA cores compute alone. A named core does, as in NVIDIA's harness.
+fn without_gpu(settings: &EngineSettings) -> bool {
+    settings.no_gpu == Some(true) || settings.dla_core.is_some()
+}
+
 /// Returns the DLA cores that the settings mention. Empty if no setting mentions DLA.
 fn dla_cores(settings: &EngineSettings) -> Vec<u32> {
-    let spoken_of = settings.dla_batch_size.is_some() || settings.dla_engine.is_some();
+    let spoken_of =
+        settings.dla_batch_size.is_some() || settings.dla_engine.is_some() || without_gpu(settings);
     let count = settings.max_dlas.unwrap_or(if spoken_of { ALL_DLAS } else { 0 });
     let number = |core: usize| u32::try_from(core).unwrap_or(u32::MAX);
     match settings.dla_core {
@@ -205,6 +222,27 @@ mod tests {
         })
     }
 
+    /// RetinaNet on AGX Orin has four batches of two samples, and two streams.
+    #[test]
+    fn batches_of_a_multi_stream_query_are_in_flight_on_several_streams() {
+        for (batch, copy_streams, streams) in
+            [(Some(2), 2, 2), (Some(4), 3, 2), (Some(8), 2, 1), (None, 2, 1)]
+        {
+            let settings = EngineSettings {
+                gpu_batch_size: batch,
+                gpu_copy_streams: Some(copy_streams),
+                ..EngineSettings::default()
+            };
+            assert_eq!(
+                of(settings.clone(), Scenario::MultiStream).streams(),
+                streams,
+                "{batch:?}"
+            );
+            assert_eq!(of(settings.clone(), Scenario::SingleStream).streams(), 1);
+            assert_eq!(of(settings, Scenario::Offline).streams(), copy_streams);
+        }
+    }
+
     #[test]
     fn the_gpu_works_alone_unless_a_setting_speaks_of_dla() {
         let dla = EngineSettings {
@@ -226,5 +264,20 @@ mod tests {
         };
         let request = of(named, Scenario::SingleStream);
         assert_eq!((request.gpu.streams, request.dla_cores.as_slice()), (0, &[1][..]));
+        let without_gpu = EngineSettings {
+            no_gpu: Some(true),
+            gpu_batch_size: Some(256),
+            dla_batch_size: Some(8),
+            ..EngineSettings::default()
+        };
+        for (scenario, cores) in [(Scenario::SingleStream, &[0][..]), (Scenario::Offline, &[0, 1])] {
+            let request = of(without_gpu.clone(), scenario);
+            assert_eq!(
+                (request.gpu.streams, request.dla_cores.as_slice()),
+                (0, cores),
+                "{scenario}"
+            );
+        }
+        assert_eq!(of(without_gpu, Scenario::Offline).batch(), Some(8));
     }
 }

@@ -11,8 +11,8 @@ use super::{
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnits},
     value::{
-        Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType, SettingType, SettingValue,
-        Sharing, TimingWait,
+        CalibrationMethod, Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType,
+        SettingType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
@@ -228,12 +228,12 @@ declare! {
         ],
     }
 
-    /// Batches in flight on each GPU, each with its own buffers.
+    /// Batches in flight on each GPU, each with its own buffers; in MultiStream at most the batches of a query.
     gpu_copy_streams: usize {
         value_type: STREAMS,
         default: "`inference_streams`, else 1; with `sim_board`, the board's",
         engines: UNITS,
-        scenarios: SEVERAL_BATCHES,
+        scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
         search: &[on_units(SEVERAL_SAMPLES, SearchValues::Numbers(&[1, 2, 4]), &[Number(2)])],
     }
@@ -244,14 +244,14 @@ declare! {
         default: "one per batch in flight",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
-        scenarios: SEVERAL_BATCHES,
+        scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
     }
 
     /// Most DLA cores that take part.
     max_dlas: usize {
         value_type: CORES,
-        default: "all of a modelled board; `tensorrt`: 2 if `dla_batch_size` or `dla_engine` is set, otherwise 0",
+        default: "all of a modelled board; `tensorrt`: those that it finds, at most 2, if `dla_batch_size`, `dla_engine` or `no_gpu` is set, otherwise 0",
         engines: UNITS,
         scenarios: SEVERAL_SAMPLES,
         source: SettingSource::Lwis,
@@ -292,13 +292,12 @@ declare! {
         source: SettingSource::Lwis,
     }
 
-    /// Batches that a DLA core gets at once and computes one after the other.
-    dla_loop_count: usize {
+    /// Batches that a DLA core takes together and computes one after the other, each with the complete network.
+    dla_enqueue_count: usize {
         value_type: STREAMS,
         default: "1",
         engines: UNITS,
         scenarios: SEVERAL_SAMPLES,
-        source: SettingSource::Lwis,
         search: &[on_dla(&[Offline], SearchValues::Numbers(&[1, 2, 4]), &[Number(1)])],
     }
 
@@ -306,6 +305,14 @@ declare! {
     dla_core: usize {
         value_type: CORES,
         default: "none",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Whether the DLA cores compute without the GPU, all or `max_dlas` of them; in SingleStream the first one.
+    no_gpu: bool {
+        default: "false",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
         source: SettingSource::Lwis,
@@ -396,6 +403,29 @@ declare! {
         source: SettingSource::Lwis,
     }
 
+    /// TensorRT's level of optimisation that engines must have been built with; TensorRT 8.5 has none.
+    builder_optimization_level: u8 {
+        value_type: integer(0, 5, "a level"),
+        default: "any; TensorRT's own in a build",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// The managed SRAM in bytes of each core that DLA engines must have been built with, a power of two, or 0 for TensorRT's choice.
+    dla_sram_size: u64 {
+        value_type: integer(0, 1 << 30, "a number of bytes"),
+        default: "any; 1048576 in a build, as in NVIDIA's harness",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// Whether the GPU computes the layers that DLA cannot; without it, such a network is refused.
+    dla_gpu_fallback: bool {
+        default: "any; true in a build",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
     /// Whether engines must have the requested batch sizes, and no larger ones.
     exact_batch: bool {
         default: "false",
@@ -416,6 +446,14 @@ declare! {
     calibration: InnerPath {
         value_type: Text("a path below the scratch directory"),
         default: "none",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// How TensorRT finds the scales of calibration samples; scales in a file are those of the method that made them.
+    calibration_method: CalibrationMethod {
+        value_type: Word(CalibrationMethod::WORDS),
+        default: "any; `entropy` in a calibration",
         engines: &[Tensorrt],
         ignored_by: &[Sim],
     }

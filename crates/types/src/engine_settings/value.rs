@@ -353,10 +353,18 @@ words! {
         Recalibrate = "recalibrate",
     }
 
+    /// How TensorRT finds INT8 scales with samples.
+    CalibrationMethod {
+        /// The scale loses the least information (`IInt8EntropyCalibrator2`).
+        Entropy = "entropy",
+        /// The scale covers all values (`IInt8MinMaxCalibrator`), as NVIDIA calibrates 3D-UNet.
+        MinMax = "min-max",
+    }
+
     /// The types that a TensorRT engine may compute in.
     EnginePrecision {
-        /// As in the network.
-        Fp32 = "fp32",
+        /// The network's own types.
+        AsInNetwork = "as-in-network",
         /// 16-bit floats too.
         Fp16 = "fp16",
         /// 8-bit integers and 16-bit floats too.

@@ -73,7 +73,7 @@ pub(crate) fn precisions(kit: &Kit) -> anyhow::Result<Outcome> {
     let agent = benchmark.agent(kit);
     let mut outcome = Outcome::passed("Offline, batches of 8");
     for (precision, settings) in [
-        ("fp32", &["precision=fp32"][..]),
+        ("fp32", &["precision=as-in-network"][..]),
         ("fp16", &["precision=fp16"]),
         ("int8", &["precision=int8", &calibration]),
     ] {

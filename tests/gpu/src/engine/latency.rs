@@ -156,7 +156,7 @@ fn measure(agent: &Agent<'_>, benchmark: &Benchmark) -> anyhow::Result<Measured>
     match run("precision=fp16") {
         // TensorRT 11 and TensorRT-RTX only use the types in the network.
         Err(error) if is_not_offered(&error) => Ok(Measured {
-            milliseconds: run("precision=fp32")?,
+            milliseconds: run("precision=as-in-network")?,
             precision: "fp32",
         }),
         measured => Ok(Measured {
