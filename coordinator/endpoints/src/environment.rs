@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::{ClientCheckout, EndpointsError, client_process::run_to_end};
+use crate::{ClientCheckout, EndpointsError, logged_program::run_to_end};
 
 /// Looked for when none is named.
 const PYTHONS: [&str; 5] = ["python3.12", "python3.13", "python3.14", "python3.15", "python3"];

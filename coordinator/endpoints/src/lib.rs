@@ -11,6 +11,7 @@ mod client_process;
 mod environment;
 mod error;
 mod events;
+mod logged_program;
 mod outcome;
 mod server;
 mod session;
