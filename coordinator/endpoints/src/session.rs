@@ -14,7 +14,7 @@ use regatta_fsutil::atomic_file::AtomicFile;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClientCheckout, ClientEnvironment, EndpointsError, Outcome, Progress,
+    ClientCheckout, ClientEnvironment, EndpointsError, Outcome, Problem, Progress,
     client_config::{self, ConfigChange, Target},
     client_log,
     client_process::ClientProcess,
@@ -74,7 +74,7 @@ pub struct EndpointsSession {
     pub model: String,
     /// The `Server` header of the server's answers.
     pub server: Option<String>,
-    /// The commit of the client, whose checkout had no local changes before the run and after it.
+    /// The commit of the client, whose checkout had no local changes before the run.
     pub client_commit: String,
     pub started: Timestamp,
     pub ended: Timestamp,
@@ -130,8 +130,14 @@ pub fn run(
     write(&output, PACKAGES, packages.as_bytes())?;
     let started = Timestamp::now();
     let end = follow(request, &output, report)?;
-    // A client that changes itself would not be the unmodified one.
-    let _ = ClientCheckout::open(request.checkout.root())?;
+    let mut outcome = Outcome::read(&place, prescribed)?;
+    // What ran is no longer known to be the unmodified client. The run's documents are kept.
+    if let Err(error) = ClientCheckout::open(request.checkout.root()) {
+        outcome.problems.push(Problem {
+            file: LOG.to_owned(),
+            text: format!("after the run, {error}"),
+        });
+    }
     let session = EndpointsSession {
         schema: 1,
         round: request.round.name.clone(),
@@ -144,7 +150,7 @@ pub fn run(
         started,
         ended: Timestamp::now(),
         end,
-        outcome: Outcome::read(&place, prescribed)?,
+        outcome,
     };
     // A structure of texts and numbers is always JSON.
     let document = serde_json::to_vec_pretty(&session).unwrap_or_default();
