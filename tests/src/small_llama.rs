@@ -13,7 +13,7 @@ use crate::{Lab, mlperf_benchmark::replaced};
 
 /// The benchmark.
 pub const BENCHMARK: &str = "llama3.1-8b-edge";
-/// The model in the server's own format, below the device's scratch directory.
+/// The model as GGUF, below the device's scratch directory.
 pub const MODEL: &str = "models/small.gguf";
 /// The directory of the benchmark's weights and tokenizer.
 pub const TOKENIZER: &str = "models/llama3.1-8b";

@@ -28,7 +28,7 @@ fn text(way: &WholeWay, response: &str) -> String {
     small_llama::text(&way.lab, &tokens)
 }
 
-/// Returns a summary that has much of the answer. The first one has further words.
+/// Returns the answer as the expected summary. The first one gets further words.
 fn summary(way: &WholeWay, found: &BTreeMap<u64, String>, number: usize) -> String {
     let answer = text(way, &found[&(number as u64)]);
     let further = if number == 0 { " and more was said." } else { "" };

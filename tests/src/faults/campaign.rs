@@ -51,7 +51,7 @@ pub trait FaultCampaign: Parser + Sync {
     /// Checks what this machine needs besides root and the tools.
     ///
     /// # Errors
-    /// Returns an error when it lacks something.
+    /// Returns an error if something is missing.
     fn check_machine(&self) -> anyhow::Result<()>;
 
     /// Plans the cases of a lab. Equal orders have equal plans.

@@ -45,7 +45,7 @@ pub(super) fn limit(request: &mut TensorRtRequest) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Returns the number of cores. A lean runtime, which has no builder, is only asked for its version.
+/// Returns the number of cores. Of a lean runtime, which has no builder, only the version is read.
 fn cores(tensorrt: &TensorRt) -> u32 {
     let by_version = if tensorrt.version().drives_dla() {
         u32::MAX

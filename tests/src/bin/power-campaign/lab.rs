@@ -122,7 +122,7 @@ pub(crate) struct PowerLab {
     pub(crate) power_dev: PathBuf,
     pub(crate) settle: Settle,
     meters: usize,
-    /// The files of the sessions so far.
+    /// The files of all ended sessions.
     pub(crate) kept: BTreeMap<String, Content>,
     /// What was written on all disks.
     pub(crate) write_log: WriteLog,

@@ -27,7 +27,7 @@ use crate::{
 /// The longest wait for the delivery of runs after the last session.
 const DELIVERY: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(500);
-/// Of so many faults at least one session is good; the last session of every lab is.
+/// The number of faults for which at least one session must be good, besides the last one of each lab.
 const FAULTS_PER_GOOD_SESSION: u64 = 8;
 
 /// What is known about the sessions of a lab, besides their rows.
