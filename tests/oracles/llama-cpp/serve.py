@@ -1,6 +1,6 @@
 """Runs llama.cpp's server, as its own program does, until it is ended.
 
-    serve.py MODEL PORT CONTEXT PARALLEL [MOST_TOKENS [NAME]]
+    serve.py MODEL PORT CONTEXT PARALLEL [NAME]
 """
 
 import signal
@@ -17,8 +17,6 @@ parameters.n_ctx = int(context)
 parameters.n_parallel = int(parallel)
 parameters.cpuparams.n_threads = 1
 if len(sys.argv) > 5:
-    parameters.n_predict = int(sys.argv[5])
-if len(sys.argv) > 6:
-    parameters.model_alias = {sys.argv[6]}
+    parameters.model_alias = {sys.argv[5]}
 server = xllamacpp.Server(parameters)
 signal.pause()
