@@ -72,13 +72,10 @@ impl Bench {
     fn serve(&self) -> Process {
         let script = oracle::directory("llama-cpp").join("serve.py");
         let mut command = Command::new(&self.python);
-        command.arg(script).arg(self.path("model.gguf")).args([
-            &self.port.to_string(),
-            "131072",
-            "1",
-            "-1",
-            MODEL,
-        ]);
+        command
+            .arg(script)
+            .arg(self.path("model.gguf"))
+            .args([&self.port.to_string(), "131072", "1", MODEL]);
         let server = Process::start(&mut command, &self.path("server.log"));
         eventually("the server is ready", 30, || is_ready(self.port));
         server
@@ -175,6 +172,11 @@ fn a_rehearsal_leads_to_a_tree_that_the_official_checker_accepts() {
     let problems = outcome["problems"].to_string();
     assert!(problems.contains("the rules prescribe 1007"), "{problems}");
     assert!(!problems.contains("failed"), "{problems}");
+    // The rules bound both figures.
+    assert!(
+        problems.contains("the accuracy is") && problems.contains("the normalized accuracy is"),
+        "{problems}"
+    );
 
     let refused = bench.stage(&run, "open", &tree, &[]);
     let words = printed(&refused);
@@ -200,6 +202,14 @@ fn a_rehearsal_leads_to_a_tree_that_the_official_checker_accepts() {
     ] {
         assert!(words.contains(part), "{part}: {words}");
     }
+    let scores = run.join("report/scores.json");
+    fs::write(&scores, format!("{}\n", fs::read_to_string(&scores).unwrap())).unwrap();
+    let refused = bench.stage(&run, "open", &bench.path("changed"), &["--rehearsal"]);
+    let words = printed(&refused);
+    assert!(
+        words.contains("its documents were changed after the run"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path};
 
-use regatta_catalogue::round::{PrescribedRun, Round, Seeds};
+use regatta_catalogue::round::{PrescribedRun, Seeds};
 use serde_json::{Map, Value, json};
 use yaml_rust2::{Yaml, YamlEmitter, YamlLoader, yaml::Hash};
 
@@ -15,14 +15,14 @@ const MIN_DURATION_MS: u64 = 600_000;
 
 /// The server to measure, and what the client must know of it.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct ServerTarget {
     /// The server's address, such as `http://board:8080`.
     pub url: String,
     /// The model's name on the server.
     pub model: String,
     /// The directory of the model's tokenizer. Without it, the client counts no tokens.
     pub tokenizer: Option<String>,
-    /// How long the client keeps an idle connection, in seconds; the client's own default otherwise.
+    /// How long the client keeps an idle connection, in seconds. `None` is the client's default.
     pub max_idle_time: Option<f64>,
 }
 
@@ -34,23 +34,12 @@ pub struct ConfigChange {
     pub value: Value,
 }
 
-/// Returns the run that the round prescribes for a benchmark.
-pub(crate) fn prescribed<'a>(round: &'a Round, benchmark: &str) -> Result<&'a PrescribedRun, EndpointsError> {
-    let endpoints = round.submission.endpoints.as_ref();
-    endpoints
-        .and_then(|endpoints| endpoints.prescribed.get(benchmark))
-        .ok_or_else(|| EndpointsError::NotPrescribed {
-            round: round.name.clone(),
-            benchmark: benchmark.to_owned(),
-        })
-}
-
 /// Returns the configuration of a run that writes to `report`.
 pub(crate) fn configuration(
     run: &PrescribedRun,
     seeds: &Seeds,
     checkout: &ClientCheckout,
-    target: &Target,
+    target: &ServerTarget,
     report: &Path,
 ) -> Result<Value, EndpointsError> {
     let mut config = reference(&checkout.root().join(&run.reference))?;

@@ -143,6 +143,12 @@ impl ClientEnvironment {
             .args(["-m", "pip", "freeze", "--disable-pip-version-check"])
             .output();
         let output = output.map_err(EndpointsError::file(self.python()))?;
+        if !output.status.success() {
+            return Err(EndpointsError::Program {
+                program: "pip freeze".to_owned(),
+                reason: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            });
+        }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }

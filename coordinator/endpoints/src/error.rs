@@ -8,8 +8,8 @@ use regatta_types::ErrorKind;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointsError {
-    /// The round prescribes no such run.
-    #[error("{round} prescribes no endpoints run of {benchmark}")]
+    /// The round does not prescribe a run of this benchmark.
+    #[error("{round} does not prescribe an endpoints run of {benchmark}")]
     NotPrescribed { round: String, benchmark: String },
     /// The round's conf lacks the seeds.
     #[error("{0} has no seeds")]
@@ -42,7 +42,7 @@ pub enum EndpointsError {
     #[error("{path} is not a finished endpoints run: {reason}", path = path.display())]
     NotRun { path: PathBuf, reason: String },
     /// The output exists.
-    #[error("{path} exists", path = .0.display())]
+    #[error("{path} already exists", path = .0.display())]
     Exists(PathBuf),
     /// A file cannot be read or written.
     #[error("cannot use {path}", path = path.display())]

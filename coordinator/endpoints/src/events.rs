@@ -4,7 +4,7 @@
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read as _},
-    path::Path,
+    path::PathBuf,
 };
 
 use serde::{Deserialize, de::IgnoredAny};
@@ -17,7 +17,7 @@ const MAX_LOSS: usize = 300;
 
 /// The part of a run that the client is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum ClientPhase {
     /// It loads data sets and tokenizer.
     Starting,
     Performance,
@@ -26,11 +26,11 @@ pub enum Phase {
     Ended,
 }
 
-/// A run so far.
+/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct EndpointsProgress {
     /// As far as the client wrote its events.
-    pub phase: Phase,
+    pub phase: ClientPhase,
     /// Requests of both phases with an answer.
     pub completed: u64,
     /// What the client says of the first lost request.
@@ -58,7 +58,7 @@ pub(crate) struct EventFollower {
     line: Vec<u8>,
     /// Events of answers.
     answered: u64,
-    progress: Progress,
+    progress: EndpointsProgress,
 }
 
 impl EventFollower {
@@ -68,38 +68,38 @@ impl EventFollower {
             file: None,
             line: Vec::new(),
             answered: 0,
-            progress: Progress {
-                phase: Phase::Starting,
+            progress: EndpointsProgress {
+                phase: ClientPhase::Starting,
                 completed: 0,
                 lost: None,
             },
         }
     }
 
-    pub(crate) const fn has_file(&self) -> bool {
-        self.file.is_some()
+    pub(crate) const fn progress(&self) -> &EndpointsProgress {
+        &self.progress
     }
 
     /// Takes the number of answers from the client's log.
     pub(crate) fn set_completed(&mut self, completed: u64) {
         let progress = &mut self.progress;
         progress.completed = progress.completed.max(completed);
-        if progress.phase == Phase::Starting && completed > 0 {
-            progress.phase = Phase::Performance;
+        if progress.phase == ClientPhase::Starting && completed > 0 {
+            progress.phase = ClientPhase::Performance;
         }
     }
 
-    /// Opens the file of the events. The client removes it at its end, but an open one can still be read.
-    pub(crate) fn open(&mut self, path: &Path) -> io::Result<()> {
-        self.file = Some(BufReader::new(File::open(path)?));
-        Ok(())
-    }
-
-    /// Reads what was added since the last call.
+    /// Reads what was added since the last call. `find` returns the file's path until there is one. The client removes the file at its end,
+    /// but an open one can still be read.
     ///
     /// # Errors
     /// Fails when the file cannot be read, or when an event is too long or is not one.
-    pub(crate) fn read(&mut self) -> io::Result<&Progress> {
+    pub(crate) fn read_from(&mut self, find: impl FnOnce() -> Option<PathBuf>) -> io::Result<()> {
+        if self.file.is_none()
+            && let Some(path) = find()
+        {
+            self.file = Some(BufReader::new(File::open(path)?));
+        }
         while let Some(file) = &mut self.file {
             let left = MAX_EVENT.saturating_sub(self.line.len() as u64);
             if file.by_ref().take(left).read_until(b'\n', &mut self.line)? == 0 {
@@ -113,16 +113,16 @@ impl EventFollower {
                 self.receive(&line)?;
             }
         }
-        Ok(&self.progress)
+        Ok(())
     }
 
     fn receive(&mut self, line: &[u8]) -> io::Result<()> {
         let event: Event = serde_json::from_slice(line).map_err(io::Error::from)?;
         let progress = &mut self.progress;
         match event.event_type.as_str() {
-            "session.start_performance_tracking" => progress.phase = Phase::Performance,
-            "session.stop_performance_tracking" => progress.phase = Phase::Accuracy,
-            "session.ended" => progress.phase = Phase::Ended,
+            "session.start_performance_tracking" => progress.phase = ClientPhase::Performance,
+            "session.stop_performance_tracking" => progress.phase = ClientPhase::Accuracy,
+            "session.ended" => progress.phase = ClientPhase::Ended,
             "sample.complete" => self.answered += 1,
             kind if kind.starts_with("error.") && progress.lost.is_none() => {
                 progress.lost = Some(loss(line, kind, &event.conversation_id));
@@ -159,7 +159,7 @@ fn invalid(text: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, io::Write as _};
+    use std::io::Write as _;
 
     use super::*;
 
@@ -168,27 +168,31 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.jsonl");
         let mut follower = EventFollower::new();
-        assert_eq!(follower.read().unwrap().phase, Phase::Starting);
+        let read = |follower: &mut EventFollower| {
+            let found = Some(path.clone()).filter(|path| path.is_file());
+            follower.read_from(|| found).map(|()| follower.progress().clone())
+        };
+        assert_eq!(read(&mut follower).unwrap().phase, ClientPhase::Starting);
         let mut file = File::create(&path).unwrap();
-        follower.open(&path).unwrap();
         let mut write = |text: &str| file.write_all(text.as_bytes()).unwrap();
         write(
             "{\"event_type\":\"session.start_performance_tracking\",\"data\":null}\n{\"event_type\":\"sample.com",
         );
-        let progress = follower.read().unwrap();
-        assert_eq!((progress.phase, progress.completed), (Phase::Performance, 0));
+        let progress = read(&mut follower).unwrap();
+        assert_eq!(
+            (progress.phase, progress.completed),
+            (ClientPhase::Performance, 0)
+        );
         write("plete\",\"data\":[1]}\n{\"event_type\":\"session.stop_performance_tracking\"}\n");
         write("{\"event_type\":\"sample.complete\",\"data\":[\"PromptData\"]}\n");
-        let progress = follower.read().unwrap();
-        assert_eq!((progress.phase, progress.completed), (Phase::Accuracy, 2));
+        let progress = read(&mut follower).unwrap();
+        assert_eq!((progress.phase, progress.completed), (ClientPhase::Accuracy, 2));
         write(
             "{\"event_type\":\"error.generic\",\"conversation_id\":\"flask\",\"data\":[\"ErrorData\",\"ConnectionResetError\",\"lost\"]}\n",
         );
-        let lost = follower.read().unwrap().lost.clone().unwrap();
+        let lost = read(&mut follower).unwrap().lost.unwrap();
         assert_eq!(lost, "ConnectionResetError: lost (conversation flask)");
-        fs::write(&path, "no event\n").unwrap();
-        let mut follower = EventFollower::new();
-        follower.open(&path).unwrap();
-        assert!(follower.read().is_err());
+        write("no event\n");
+        assert!(read(&mut follower).is_err());
     }
 }

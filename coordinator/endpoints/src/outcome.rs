@@ -2,23 +2,22 @@
 
 use std::path::Path;
 
-use regatta_catalogue::round::PrescribedRun;
+use regatta_catalogue::round::{AccuracyBound, PrescribedRun};
 use regatta_fsutil::regular_file;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::EndpointsError;
+use crate::{
+    EndpointsError,
+    documents::{ACCURACY, SUMMARY},
+};
 
-/// The performance run's document, below the report's directory.
-pub(crate) const SUMMARY: &str = "performance/result_summary.json";
-/// The accuracy run's.
-pub(crate) const ACCURACY: &str = "accuracy/accuracy_results.json";
 /// The maximum size of a document in bytes.
 const MAX_DOCUMENT: u64 = 64 << 20;
 
 /// The figures of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct EndpointsOutcome {
     /// The mean latency in nanoseconds: the benchmark's result.
     pub mean_latency_ns: Option<f64>,
     /// The mean time to the first token in nanoseconds.
@@ -29,26 +28,30 @@ pub struct Outcome {
     /// The mean of the categories' scores in percent.
     pub normalized_accuracy: Option<f64>,
     pub requests: u64,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<EndpointsProblem>,
 }
 
 /// A reason why a run is not a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct EndpointsProblem {
     /// The document, below the report's directory.
     pub file: String,
     pub text: String,
 }
 
-impl Outcome {
-    /// Reads the documents in a report's directory.
-    pub(crate) fn read(report: &Path, run: &PrescribedRun) -> Result<Self, EndpointsError> {
+impl EndpointsOutcome {
+    /// Reads the documents in a report's directory. `accuracy` is the bound of the correct responses, if the rules have one.
+    pub(crate) fn read(
+        report: &Path,
+        run: &PrescribedRun,
+        accuracy: Option<&AccuracyBound>,
+    ) -> Result<Self, EndpointsError> {
         let mut outcome = Self::default();
         if let Some(summary) = outcome.document(report, SUMMARY)? {
             outcome.performance(&summary, run);
         }
-        if let Some(accuracy) = outcome.document(report, ACCURACY)? {
-            outcome.scores(&accuracy, run);
+        if let Some(document) = outcome.document(report, ACCURACY)? {
+            outcome.scores(&document, run, accuracy);
         }
         Ok(outcome)
     }
@@ -95,7 +98,7 @@ impl Outcome {
         }
     }
 
-    fn scores(&mut self, document: &Value, run: &PrescribedRun) {
+    fn scores(&mut self, document: &Value, run: &PrescribedRun, accuracy: Option<&AccuracyBound>) {
         let Some(scores) = document.pointer("/accuracy_scores/0") else {
             self.problem(ACCURACY, "it has no score");
             return;
@@ -116,20 +119,27 @@ impl Outcome {
             );
             self.problem(ACCURACY, text);
         }
-        if let Some(normalized) = self
-            .normalized_accuracy
-            .filter(|score| *score < run.normalized.value())
-        {
-            let text = format!(
-                "the normalized accuracy is {normalized:.2}, below {:.2}",
-                run.normalized.value()
-            );
-            self.problem(ACCURACY, text);
+        let normalized = self.normalized_accuracy;
+        for (name, score, bound) in [
+            ("accuracy", self.accuracy, accuracy),
+            ("normalized accuracy", normalized, Some(&run.normalized)),
+        ] {
+            let Some(bound) = bound.map(AccuracyBound::value) else {
+                continue;
+            };
+            match score {
+                Some(score) if score >= bound => {}
+                Some(score) => self.problem(
+                    ACCURACY,
+                    format!("the {name} is {score:.2} %, below {bound:.2} %"),
+                ),
+                None => self.problem(ACCURACY, format!("it has no {name}")),
+            }
         }
     }
 
-    fn problem(&mut self, file: &str, text: impl Into<String>) {
-        self.problems.push(Problem {
+    pub(crate) fn problem(&mut self, file: &str, text: impl Into<String>) {
+        self.problems.push(EndpointsProblem {
             file: file.to_owned(),
             text: text.into(),
         });

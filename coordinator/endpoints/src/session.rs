@@ -1,6 +1,7 @@
 //! A run of the client: what is checked before it, how it is followed, and the document that says how it was made.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::ExitStatus,
@@ -9,15 +10,16 @@ use std::{
 };
 
 use jiff::Timestamp;
-use regatta_catalogue::round::Round;
+use regatta_catalogue::round::{PrescribedRun, Round};
 use regatta_fsutil::atomic_file::AtomicFile;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClientCheckout, ClientEnvironment, EndpointsError, Outcome, Problem, Progress,
-    client_config::{self, ConfigChange, Target},
+    ClientCheckout, ClientEnvironment, EndpointsError, EndpointsOutcome, EndpointsProgress,
+    client_config::{self, ConfigChange, ServerTarget},
     client_log,
     client_process::ClientProcess,
+    documents,
     events::EventFollower,
     server::Server,
 };
@@ -29,18 +31,20 @@ pub(crate) const REPORT: &str = "report";
 const CONFIG: &str = "client-config.yaml";
 const LOG: &str = "client.log";
 const PACKAGES: &str = "packages.txt";
+/// The client copies its events to its report at its end.
+const EVENTS: &str = "events.jsonl";
 const PAUSE: Duration = Duration::from_millis(300);
 /// How long the client keeps an idle connection to a server that closes connections after streams, in seconds: practically not at all.
 const NO_IDLE_TIME: f64 = 0.000_001;
 
 /// What to run.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct EndpointsRequest<'a> {
     pub round: &'a Round,
     pub benchmark: &'a str,
     pub checkout: &'a ClientCheckout,
     pub environment: &'a ClientEnvironment,
-    pub target: Target,
+    pub target: ServerTarget,
     /// Changes of the configuration, which make the run a rehearsal.
     pub changes: Vec<ConfigChange>,
     pub is_rehearsal: bool,
@@ -79,7 +83,9 @@ pub struct EndpointsSession {
     pub started: Timestamp,
     pub ended: Timestamp,
     pub end: SessionEnd,
-    pub outcome: Outcome,
+    pub outcome: EndpointsOutcome,
+    /// The SHA-256 of the client's documents that staging copies, by their paths in the report.
+    pub documents: BTreeMap<String, String>,
 }
 
 impl EndpointsSession {
@@ -106,12 +112,15 @@ impl EndpointsSession {
 /// # Errors
 /// Errors before the client starts concern the request; nothing is left then. Later ones concern files.
 pub fn run(
-    request: &Request<'_>,
-    report: &mut dyn FnMut(&Progress) -> bool,
+    request: &EndpointsRequest<'_>,
+    report: &mut dyn FnMut(&EndpointsProgress) -> bool,
 ) -> Result<EndpointsSession, EndpointsError> {
-    let prescribed = client_config::prescribed(request.round, request.benchmark)?;
-    let seeds = request.round.seeds();
-    let seeds = seeds.ok_or_else(|| EndpointsError::NoSeeds(request.round.name.clone()))?;
+    let (round, benchmark) = (request.round, request.benchmark);
+    let prescribed = round.prescribed_endpoints_run(benchmark);
+    let prescribed = prescribed.ok_or_else(|| EndpointsError::NotPrescribed {
+        round: round.name.clone(),
+        benchmark: benchmark.to_owned(),
+    })?;
     let output = std::path::absolute(&request.output).map_err(EndpointsError::file(&request.output))?;
     if output.exists() {
         return Err(EndpointsError::Exists(output));
@@ -121,27 +130,24 @@ pub fn run(
     if target.max_idle_time.is_none() && server.closes_streams() {
         target.max_idle_time = Some(NO_IDLE_TIME);
     }
-    let place = output.join(REPORT);
-    let mut config = client_config::configuration(prescribed, &seeds, request.checkout, &target, &place)?;
-    client_config::change(&mut config, &request.changes)?;
-    let packages = request.environment.packages()?;
-    fs::create_dir_all(&output).map_err(EndpointsError::file(&output))?;
-    write(&output, CONFIG, client_config::to_yaml(&config).as_bytes())?;
-    write(&output, PACKAGES, packages.as_bytes())?;
+    prepare(request, prescribed, &target, &output)?;
     let started = Timestamp::now();
-    let end = follow(request, &output, report)?;
-    let mut outcome = Outcome::read(&place, prescribed)?;
+    let followed = follow(request, &output, report)?;
+    let place = output.join(REPORT);
+    let endpoints = round.submission.endpoints.as_ref();
+    let accuracy = endpoints.and_then(|endpoints| endpoints.scores.get(benchmark));
+    let mut outcome = EndpointsOutcome::read(&place, prescribed, accuracy)?;
+    if let Some(fault) = followed.event_fault {
+        outcome.problem(EVENTS, format!("it was not followed to its end: {fault}"));
+    }
     // What ran is no longer known to be the unmodified client. The run's documents are kept.
     if let Err(error) = ClientCheckout::open(request.checkout.root()) {
-        outcome.problems.push(Problem {
-            file: LOG.to_owned(),
-            text: format!("after the run, {error}"),
-        });
+        outcome.problem(LOG, format!("after the run, {error}"));
     }
     let session = EndpointsSession {
         schema: 1,
-        round: request.round.name.clone(),
-        benchmark: request.benchmark.to_owned(),
+        round: round.name.clone(),
+        benchmark: benchmark.to_owned(),
         is_rehearsal: request.is_rehearsal,
         url: target.url,
         model: target.model,
@@ -149,8 +155,9 @@ pub fn run(
         client_commit: request.checkout.commit().to_owned(),
         started,
         ended: Timestamp::now(),
-        end,
+        end: followed.end,
         outcome,
+        documents: documents::hashes(&place)?,
     };
     // A structure of texts and numbers is always JSON.
     let document = serde_json::to_vec_pretty(&session).unwrap_or_default();
@@ -158,44 +165,69 @@ pub fn run(
     Ok(session)
 }
 
+/// Makes the run's directory, with the client's configuration and the list of its packages.
+fn prepare(
+    request: &EndpointsRequest<'_>,
+    prescribed: &PrescribedRun,
+    target: &ServerTarget,
+    output: &Path,
+) -> Result<(), EndpointsError> {
+    let seeds = request.round.seeds();
+    let seeds = seeds.ok_or_else(|| EndpointsError::NoSeeds(request.round.name.clone()))?;
+    let report = output.join(REPORT);
+    let mut config = client_config::configuration(prescribed, &seeds, request.checkout, target, &report)?;
+    client_config::change(&mut config, &request.changes)?;
+    let packages = request.environment.packages()?;
+    fs::create_dir_all(output).map_err(EndpointsError::file(output))?;
+    write(output, CONFIG, client_config::to_yaml(&config).as_bytes())?;
+    write(output, PACKAGES, packages.as_bytes())
+}
+
+/// How a client was followed.
+struct Followed {
+    end: SessionEnd,
+    /// Why its events could not be read any more. Its documents are then all that is known.
+    event_fault: Option<String>,
+}
+
 /// Starts the client, and follows it to its end.
 fn follow(
-    request: &Request<'_>,
+    request: &EndpointsRequest<'_>,
     output: &Path,
-    report: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<SessionEnd, EndpointsError> {
+    report: &mut dyn FnMut(&EndpointsProgress) -> bool,
+) -> Result<Followed, EndpointsError> {
     let (config, log) = (output.join(CONFIG), output.join(LOG));
-    let events = output.join(REPORT).join("events.jsonl");
+    let events = output.join(REPORT).join(EVENTS);
     let mut client = ClientProcess::start(request.environment, request.checkout, &config, &log)?;
     let mut follower = EventFollower::new();
-    loop {
+    let mut event_fault = None;
+    let end = loop {
         let ended = client.ended().map_err(EndpointsError::file(&log))?;
-        if !follower.has_file() {
-            let copy = Some(events.clone()).filter(|copy| ended.is_some() && copy.is_file());
-            if let Some(path) = copy.or_else(|| client.event_file()) {
-                follower.open(&path).map_err(EndpointsError::file(path))?;
-            }
+        let copy = Some(&events).filter(|copy| ended.is_some() && copy.is_file());
+        if event_fault.is_none() {
+            let read = follower.read_from(|| copy.cloned().or_else(|| client.event_file()));
+            event_fault = read.err().map(|error| error.to_string());
         }
         if let Ok(Some(completed)) = client_log::completed(&log) {
             follower.set_completed(completed);
         }
-        let progress = follower.read().map_err(EndpointsError::file(&events))?;
-        let goes_on = report(progress);
-        if let Some(lost) = progress.lost.clone() {
+        let goes_on = report(follower.progress());
+        if let Some(lost) = follower.progress().lost.clone() {
             if ended.is_none() {
                 let _ = client.interrupt().map_err(EndpointsError::file(&log))?;
             }
-            return Ok(SessionEnd::LostRequest(lost));
+            break SessionEnd::LostRequest(lost);
         }
         if let Some(status) = ended {
-            return Ok(end_of(status, &log));
+            break end_of(status, &log);
         }
         if !goes_on {
             let _ = client.interrupt().map_err(EndpointsError::file(&log))?;
-            return Ok(SessionEnd::Interrupted);
+            break SessionEnd::Interrupted;
         }
         thread::sleep(PAUSE);
-    }
+    };
+    Ok(Followed { end, event_fault })
 }
 
 fn end_of(status: ExitStatus, log: &Path) -> SessionEnd {

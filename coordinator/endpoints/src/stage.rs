@@ -10,16 +10,12 @@ use regatta_types::Division;
 
 use crate::{
     EndpointsError, EndpointsSession,
-    outcome::{ACCURACY, SUMMARY},
+    documents::{self, REQUIRED},
     session::REPORT,
 };
 
 /// The scenario of all prescribed runs.
 const SCENARIO: &str = "SingleStream";
-/// The resolved configuration, which the client writes.
-const CONFIG: &str = "config.yaml";
-/// Documents that the checkers read when they are there.
-const FURTHER: [&str; 2] = ["report.txt", "scores.json"];
 
 /// What to stage.
 #[derive(Debug)]
@@ -46,12 +42,7 @@ pub struct StageRequest<'a> {
 /// [`EndpointsError::NotRun`] when the run is not a result. No part of the tree remains after an error.
 pub fn stage(request: &StageRequest<'_>) -> Result<Vec<PathBuf>, EndpointsError> {
     let session = EndpointsSession::read(request.run)?;
-    if !session.is_result() && !request.is_rehearsal {
-        let reason = match session.outcome.problems.first() {
-            _ if session.is_rehearsal => "it is a rehearsal".to_owned(),
-            Some(problem) => format!("{}: {}", problem.file, problem.text),
-            None => "the client did not complete it".to_owned(),
-        };
+    if let Some(reason) = refusal(request, &session)? {
         return Err(EndpointsError::NotRun {
             path: request.run.to_owned(),
             reason,
@@ -67,6 +58,25 @@ pub fn stage(request: &StageRequest<'_>) -> Result<Vec<PathBuf>, EndpointsError>
         let _ = fs::remove_dir_all(request.output);
     }
     written.map(|()| files.into_iter().map(|file| file.path).collect())
+}
+
+/// Returns the reason why a run cannot be staged.
+fn refusal(request: &StageRequest<'_>, session: &EndpointsSession) -> Result<Option<String>, EndpointsError> {
+    if !session.is_result() && !request.is_rehearsal {
+        return Ok(Some(match session.outcome.problems.first() {
+            _ if session.is_rehearsal => "it is a rehearsal".to_owned(),
+            Some(problem) => format!("{}: {}", problem.file, problem.text),
+            None => "the client did not complete it".to_owned(),
+        }));
+    }
+    let missing = REQUIRED
+        .into_iter()
+        .find(|name| !session.documents.contains_key(*name));
+    if let Some(name) = missing {
+        return Ok(Some(format!("the client did not write {name}")));
+    }
+    let is_unchanged = documents::hashes(&request.run.join(REPORT))? == session.documents;
+    Ok((!is_unchanged).then(|| "its documents were changed after the run".to_owned()))
 }
 
 struct PlannedFile {
@@ -115,9 +125,8 @@ fn planned(request: &StageRequest<'_>, session: &EndpointsSession) -> Vec<Planne
             )),
         },
     ];
-    files.extend([CONFIG, SUMMARY, ACCURACY].map(|name| copy(result.join(name), report.join(name))));
-    let there = FURTHER.into_iter().filter(|name| report.join(name).is_file());
-    files.extend(there.map(|name| copy(result.join(name), report.join(name))));
+    let documents = session.documents.keys();
+    files.extend(documents.map(|name| copy(result.join(name), report.join(name))));
     files
 }
 

@@ -86,6 +86,12 @@ impl Round {
         self.seeds_under("")
     }
 
+    /// Returns the run of the endpoints harness that the rules prescribe for a benchmark.
+    #[must_use]
+    pub fn prescribed_endpoints_run(&self, benchmark: &str) -> Option<&PrescribedRun> {
+        self.submission.endpoints.as_ref()?.prescribed.get(benchmark)
+    }
+
     /// Returns the seeds of TEST05, when the round has them.
     #[must_use]
     pub fn test05_seeds(&self) -> Option<Seeds> {

@@ -112,6 +112,7 @@ fn failure(error: EndpointsError) -> Failure {
         EndpointsError::Server { .. } => {
             Some("start the server first; --model is the name that GET /v1/models returns")
         }
+        EndpointsError::Exists(_) => Some("name a new directory with --output"),
         EndpointsError::NotRun { .. } => {
             Some("--rehearsal stages it in a tree that is marked as a rehearsal")
         }

@@ -9,7 +9,8 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use regatta_catalogue::{catalogue::Catalogue, round::PrescribedRun};
 use regatta_endpoints::{
-    ClientEnvironment, ConfigChange, EndpointsSession, Outcome, Phase, Progress, Request, SessionEnd, Target,
+    ClientEnvironment, ClientPhase, ConfigChange, EndpointsOutcome, EndpointsProgress, EndpointsRequest,
+    EndpointsSession, ServerTarget, SessionEnd,
 };
 use regatta_lab_store::workspace::Workspace;
 use serde_json::{Value, json};
@@ -92,12 +93,12 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
                 .hint("name the directory with the tokenizer of the model's weights"),
         );
     }
-    let request = Request {
+    let request = EndpointsRequest {
         round,
         benchmark: &args.benchmark,
         checkout: &checkout,
         environment: &environment,
-        target: Target {
+        target: ServerTarget {
             url: args.url.trim_end_matches('/').to_owned(),
             model: args.model.clone(),
             tokenizer: tokenizer.map(|path| path.to_string_lossy().into_owned()),
@@ -107,8 +108,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         is_rehearsal: args.rehearsal,
         output: args.output.clone(),
     };
-    let endpoints = round.submission.endpoints.as_ref();
-    let prescribed = endpoints.and_then(|endpoints| endpoints.prescribed.get(&args.benchmark));
+    let prescribed = round.prescribed_endpoints_run(&args.benchmark);
     let runtime = runtime()?;
     let end = end_requested(&runtime)?;
     let mut display = Display::new(context, prescribed);
@@ -135,7 +135,7 @@ struct Display {
     /// The requests of both phases.
     total: u64,
     begun: Instant,
-    last: Option<(Phase, Instant)>,
+    last: Option<(ClientPhase, Instant)>,
 }
 
 impl Display {
@@ -158,12 +158,12 @@ impl Display {
         }
     }
 
-    fn show(&mut self, progress: &Progress) {
+    fn show(&mut self, progress: &EndpointsProgress) {
         let words = match progress.phase {
-            Phase::Starting => "the client starts",
-            Phase::Performance => "performance",
-            Phase::Accuracy => "accuracy",
-            Phase::Ended => "the client scores the answers",
+            ClientPhase::Starting => "the client starts",
+            ClientPhase::Performance => "performance",
+            ClientPhase::Accuracy => "accuracy",
+            ClientPhase::Ended => "the client scores the answers",
         };
         let is_new = self.last.is_none_or(|(phase, _)| phase != progress.phase);
         if self.is_lively {
@@ -221,7 +221,7 @@ fn text(session: &EndpointsSession, args: &Args) -> String {
     lines.join("\n")
 }
 
-fn figures(outcome: &Outcome) -> Vec<String> {
+fn figures(outcome: &EndpointsOutcome) -> Vec<String> {
     let milliseconds = |ns: f64| format!("{:.1} ms", ns / 1e6);
     let rows = [
         ("mean latency", outcome.mean_latency_ns.map(milliseconds)),
