@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Broker, Lab, agent,
+    Broker, Lab, agent, regatta,
     sshd::{SAILOR, Sshd},
     succeed_output,
 };
@@ -185,13 +185,35 @@ impl DeployLab {
         command
     }
 
-    /// Returns the command `regatta device deploy boat-1` for a board with its login, without `--package`, started in `directory`.
+    /// Returns the command `regatta device deploy boat-1` for a board with its login, without `--package`, started in `directory`. The program is
+    /// outside its sources, where it would find their packages.
+    ///
+    /// # Panics
+    /// Panics when the program cannot be copied.
     #[must_use]
     pub fn without_package(&self, sshd: &Sshd, directory: &Path) -> Command {
-        let mut command = self.of_user(self.lab.regatta());
+        let mut command = self.of_user(Command::new(self.program("program")));
+        command.arg("--workspace").arg(self.lab.workspace());
         command.current_dir(directory).args(["device", "deploy", BOAT]);
         self.log_in(&mut command, sshd);
         command
+    }
+
+    /// Installs the program in a directory of the lab, and returns its path.
+    ///
+    /// # Panics
+    /// Panics when it cannot be copied.
+    #[must_use]
+    pub fn program(&self, directory: &str) -> PathBuf {
+        let directory = self.path().join(directory);
+        fs::create_dir_all(&directory).expect("the program's directory");
+        let program = directory.join("regatta");
+        if !program.exists() {
+            fs::hard_link(regatta(), &program)
+                .or_else(|_| fs::copy(regatta(), &program).map(drop))
+                .expect("the program");
+        }
+        program
     }
 
     /// Adds the login on a board, with its key and host key.

@@ -13,7 +13,7 @@ use std::{
 use regatta_test_requirements::program;
 use regatta_tests::{
     deploy_lab::{BOAT, DeployLab, architecture},
-    eventually, printed, regatta,
+    eventually, printed,
     sshd::{Likeness, Sshd},
     succeed_output,
 };
@@ -256,13 +256,9 @@ fn packages_are_found_where_they_are_installed_built_or_kept() {
     fs::remove_dir_all(&packages).unwrap();
     let prefix = deploy_lab.path().join("prefix");
     fs::create_dir_all(prefix.join("share/regatta")).unwrap();
-    fs::create_dir_all(prefix.join("bin")).unwrap();
     fs::rename(deploy_lab.dist(), prefix.join("share/regatta/packages")).unwrap();
-    let installed = prefix.join("bin/regatta");
-    fs::hard_link(regatta(), &installed)
-        .or_else(|_| fs::copy(regatta(), &installed).map(drop))
-        .unwrap();
-    let mut command = deploy_lab.of_user(Command::new(&installed));
+    let installed = deploy_lab.program("prefix/bin");
+    let mut command = deploy_lab.of_user(Command::new(installed));
     command
         .current_dir(&elsewhere)
         .arg("--workspace")
