@@ -18,7 +18,7 @@ use regatta_fsutil::regular_file;
 use regatta_harness::IssueLog;
 use regatta_loadgen::request::{ConfText, RunRequest};
 use regatta_types::{
-    Scenario,
+    ExitCode, Scenario,
     benchmark::Benchmark,
     documents::{EngineKind, EngineSpec, SystemUse},
     engine_settings::EngineSettings,
@@ -27,7 +27,7 @@ use regatta_types::{
 use self::{board::Origin, choice::Named, report::Report};
 use crate::{
     cli::BenchArgs,
-    exit::{self, Failure},
+    exit::Failure,
     run_process::prepared_run::{PreparedRun, RunPlan, ended_well},
 };
 
@@ -35,7 +35,7 @@ use crate::{
 ///
 /// # Errors
 /// [`Failure`] when the run cannot start or gives no result.
-pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
+pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if args.issue_log.is_some() && args.engine != EngineKind::Null {
         return Err(Failure::usage(anyhow!(
             "--issue-log needs --engine null, but the engine is {}",
@@ -96,8 +96,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         .context("the result cannot be printed")?;
     match ready.fault() {
         Some(fault) => Err(fault),
-        None if ended_well(&outcome) => Ok(exit::OK),
-        None => Ok(exit::NO),
+        None if ended_well(&outcome) => Ok(ExitCode::Success),
+        None => Ok(ExitCode::Negative),
     }
 }
 

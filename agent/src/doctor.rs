@@ -15,13 +15,13 @@ use regatta_board::{
     examination::{self, Examination},
 };
 use regatta_text::{EscapedText, escape_json};
-use regatta_types::documents::GpuFacts;
+use regatta_types::{ExitCode, documents::GpuFacts};
 use serde::Serialize;
 
 use self::installed::InstalledParts;
 use crate::{
     cli::{DoctorArgs, Format},
-    exit::{self, Failure},
+    exit::Failure,
     gpus,
 };
 
@@ -73,7 +73,7 @@ pub(crate) fn examine(
 ///
 /// # Errors
 /// When `root` is not a directory (2), or standard output cannot be written (3).
-pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if !args.root.is_dir() {
         let why = anyhow::anyhow!(
             "{} is not a directory; hint: --root is the root directory of a system",
@@ -94,8 +94,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     };
     printed.context("the findings cannot be printed")?;
     Ok(if report.examination.is_fit() {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }

@@ -1,23 +1,15 @@
-//! Exit codes, which all commands of both binaries share, and the failure that carries one to `main`.
+//! The failure that carries an exit code to `main`.
 
 use std::fmt;
 
 use regatta_catalogue::catalogue::CatalogueError;
 use regatta_text::ErrorChain;
-
-/// Success.
-pub(crate) const OK: u8 = 0;
-/// A negative result: a run is invalid, or a check failed.
-pub(crate) const NO: u8 = 1;
-/// Wrong usage: invalid arguments, or files that contradict each other.
-pub(crate) const USAGE: u8 = 2;
-/// Failure: input or output, network, device.
-pub(crate) const COULD_NOT: u8 = 3;
+use regatta_types::ExitCode;
 
 /// Why a command ended without a result, with its exit code. `Display` prints the chain of causes as one line.
 #[derive(Debug)]
 pub struct Failure {
-    code: u8,
+    code: ExitCode,
     error: anyhow::Error,
 }
 
@@ -25,7 +17,7 @@ impl Failure {
     /// Returns a usage error: exit code 2.
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self {
-            code: USAGE,
+            code: ExitCode::Usage,
             error: error.into(),
         }
     }
@@ -33,7 +25,7 @@ impl Failure {
     /// Returns a failure of the machine, the network or a file: exit code 3.
     pub(crate) fn could_not(error: impl Into<anyhow::Error>) -> Self {
         Self {
-            code: COULD_NOT,
+            code: ExitCode::Failed,
             error: error.into(),
         }
     }
@@ -47,7 +39,7 @@ impl Failure {
     }
 
     /// Returns the exit code.
-    pub const fn code(&self) -> u8 {
+    pub const fn code(&self) -> ExitCode {
         self.code
     }
 }

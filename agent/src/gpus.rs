@@ -14,10 +14,10 @@ use anyhow::Context as _;
 use regatta_cuda::{Device, devices};
 use regatta_tensorrt::{InstalledTensorRt, ShimDirectories};
 use regatta_text::ErrorChain;
-use regatta_types::documents::GpuFacts;
+use regatta_types::{ExitCode, documents::GpuFacts};
 use rustix::io::ioctl_fionbio;
 
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 
 /// Time limit of the process. A Jetson's driver starts within a few tenths of a second, but TensorRT's library is hundreds of megabytes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -148,7 +148,7 @@ fn tensorrt_obstacle() -> Option<String> {
 ///
 /// # Errors
 /// When CUDA's driver does not work, or standard output cannot be written.
-pub(crate) fn print() -> Result<u8, Failure> {
+pub(crate) fn print() -> Result<ExitCode, Failure> {
     let gpus: Vec<GpuFacts> = devices().map_err(Failure::could_not)?.iter().map(facts).collect();
     let obstacle = if gpus.is_empty() {
         None
@@ -161,5 +161,5 @@ pub(crate) fn print() -> Result<u8, Failure> {
         .and_then(|()| serde_json::to_writer(&mut out, &(gpus, obstacle)).map_err(io::Error::from))
         .and_then(|()| writeln!(out))
         .context("the GPUs cannot be printed")?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -23,12 +23,13 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cli::Command;
 pub use crate::{cli::Cli, daemon::journal, exit::Failure};
+use regatta_types::ExitCode;
 
 /// Runs one command of the agent and returns its exit code. Starts logging to standard error, so a process calls it once.
 ///
 /// # Errors
 /// When the command ends without a result. The failure has the exit code, and is not printed yet.
-pub fn run(cli: Cli) -> Result<u8, Failure> {
+pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let Cli { command, log } = cli;
     run_process::daemon_bond::end_with_daemon();
     log.start(match command {

@@ -1,4 +1,4 @@
-//! Exit codes, and the error type of the commands: the failure, the exit code and a hint.
+//! The error type of the commands: the failure, the exit code and a hint.
 //!
 //! Libraries and the modules below use their own errors. A command turns them into a [`Failure`], and `main` prints its chain once.
 
@@ -8,34 +8,22 @@ use regatta_text::{ErrorChain, escape_lines};
 
 use crate::suggested_commands::complete;
 use regatta_lab_store::lab_error::LabError;
-use regatta_types::ErrorKind;
+use regatta_types::{ErrorKind, ExitCode};
 
-/// Success.
-pub(crate) const OK: u8 = 0;
-/// A negative result: a run is invalid, too inexact or could not be judged, or a check failed.
-pub(crate) const NO: u8 = 1;
-/// Wrong use: unknown words, or files that contradict each other.
-pub(crate) const USAGE: u8 = 2;
-/// The command failed: input or output, network, device.
-pub(crate) const COULD_NOT: u8 = 3;
-
-/// Ctrl-C ended the command, as shells report it.
-pub(crate) const INTERRUPTED: u8 = 130;
-
-const fn code_of(kind: ErrorKind) -> u8 {
+const fn code_of(kind: ErrorKind) -> ExitCode {
     match kind {
-        ErrorKind::Usage => USAGE,
-        ErrorKind::Internal => COULD_NOT,
+        ErrorKind::Usage => ExitCode::Usage,
+        ErrorKind::Internal => ExitCode::Failed,
     }
 }
 
 /// The result of a command: its exit code or a failure.
-pub type CommandResult = Result<u8, Failure>;
+pub type CommandResult = Result<ExitCode, Failure>;
 
 /// The error of a command.
 #[derive(Debug)]
 pub struct Failure {
-    code: u8,
+    code: ExitCode,
     error: anyhow::Error,
     hint: Option<String>,
     /// The option that suggested commands get.
@@ -46,7 +34,7 @@ impl Failure {
     /// Creates a failure for wrong use (exit 2).
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self {
-            code: USAGE,
+            code: ExitCode::Usage,
             error: error.into(),
             hint: None,
             workspace_option: None,
@@ -69,7 +57,7 @@ impl Failure {
     /// Creates a failure of the command with its own message (exit 3).
     pub(crate) fn could_not(sentence: impl fmt::Display) -> Self {
         Self {
-            code: COULD_NOT,
+            code: ExitCode::Failed,
             error: anyhow::anyhow!("{sentence}"),
             hint: None,
             workspace_option: None,
@@ -79,7 +67,7 @@ impl Failure {
     /// Creates a failure for a command that Ctrl-C ended (exit 130).
     pub(crate) fn interrupted(sentence: impl fmt::Display) -> Self {
         Self {
-            code: INTERRUPTED,
+            code: ExitCode::Interrupted,
             ..Self::misuse(sentence)
         }
     }
@@ -120,7 +108,7 @@ impl Failure {
     }
 
     /// Returns the process's exit code.
-    pub const fn code(&self) -> u8 {
+    pub const fn code(&self) -> ExitCode {
         self.code
     }
 

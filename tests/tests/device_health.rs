@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, process::Output};
 
-use regatta_tests::{Broker, DEVICE, Lab, eventually, json_schema::findings};
+use regatta_tests::{Broker, DEVICE, Lab, Process, eventually, json_schema::findings};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -160,8 +160,20 @@ fn a_drained_device_finishes_its_run_and_gets_no_other() {
 
     // A forced run overtakes the one that waits.
     let forced = lab.request_run(&[&SHORT[..], &["--force"]].concat());
+    let log = lab.scratch().join("drain.log");
+    let mut drain = Process::start(lab.regatta().args(["device", "drain", DEVICE, "--wait"]), &log);
+    eventually("the wait to be announced", 10, || {
+        drain.output().contains("waiting until it has no run")
+    });
+    assert!(drain.is_running());
     let _ = lab.json(&["runs", "abort", &begun]);
     let _ = wait_for_record(&lab, &begun);
+    eventually("the device to have no run", 60, || !drain.is_running());
+    assert!(
+        drain.output().contains("is in maintenance and has no run"),
+        "{}",
+        drain.output()
+    );
     assert_eq!(wait_for_record(&lab, &forced)["phase"], "done");
     assert_eq!(lab.show(&waiting)["phase"], "queued");
     let _ = lab.json(&["device", "resume", DEVICE]);

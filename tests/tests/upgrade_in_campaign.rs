@@ -117,7 +117,7 @@ fn refused_while_a_run_executes(board: &Board, agent: &str) {
     assert_eq!(refused.status.code(), Some(2), "{words}");
     for part in [
         "an upgrade would end the runs or power sessions of boat-1",
-        "let them finish: `regatta device drain boat-1",
+        "let them finish: `regatta device drain boat-1 --wait",
         "; or use --force",
     ] {
         assert!(words.contains(part), "{part}: {words}");
@@ -131,9 +131,9 @@ fn refused_while_a_run_executes(board: &Board, agent: &str) {
 
 /// Upgrades in maintenance, as the hint suggests. The campaign's cells wait.
 fn upgraded_in_maintenance(board: &Board) -> String {
-    let drained = board.regatta(&["device", "drain", BOAT]);
+    let drained = board.regatta(&["device", "drain", BOAT, "--wait"]);
     assert!(drained.status.success(), "{}", printed(&drained));
-    eventually("the device's run to end", 60, || !board.is_busy());
+    assert!(!board.is_busy(), "a run remains: {}", printed(&drained));
     let before = board.count("attempts");
     assert!(before < CELLS, "{before} of {CELLS} attempts");
     let upgraded = board.deploy_lab.upgrade(&board.sshd, &["--device", BOAT]);
@@ -157,7 +157,13 @@ fn nothing_begins_during_an_upgrade(board: &Board) -> String {
     board.deploy_lab.pack_other_agent("0.3.0");
     let paused = board.regatta(&["campaign", "pause", "weekend"]);
     assert!(paused.status.success(), "{}", printed(&paused));
-    eventually("the device's run to end", 60, || !board.is_busy());
+    for words in [
+        &["device", "drain", BOAT, "--wait"][..],
+        &["device", "resume", BOAT],
+    ] {
+        let output = board.regatta(words);
+        assert!(output.status.success(), "{}", printed(&output));
+    }
     let before = board.count("attempts");
     assert!(before < CELLS, "{before} of {CELLS} attempts");
     let mut command = board

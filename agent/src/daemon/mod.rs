@@ -41,17 +41,15 @@ use self::{
     open_device::{OpenDevice, StartError},
     supervisor::Supervisor,
 };
-use crate::{
-    cli::ServeArgs,
-    exit::{self, Failure},
-};
+use crate::{cli::ServeArgs, exit::Failure};
+use regatta_types::ExitCode;
 
 /// Runs the daemon until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// When the daemon cannot start: the configuration does not parse (2), or the state directory or key cannot be used
 /// (3).
-pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let (config, _) = args.config.load()?;
     let device = OpenDevice::open(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -64,5 +62,5 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     // This may take seconds if nvpmodel must run. The next run's own helper connection waits for it.
     std::thread::spawn(move || watch::restore_leftovers(&socket));
     runtime.block_on(device.serve(&Supervisor::of_this_process(), None))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

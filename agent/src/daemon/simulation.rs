@@ -16,6 +16,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use regatta_types::ExitCode;
 use regatta_wire::enrollment::EnrollmentToken;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{sync::Semaphore, task::LocalSet};
@@ -30,7 +31,7 @@ use crate::{
     cli::SimulateArgs,
     config::AgentConfig,
     enrollment::{Enrollment, Renaming, enroll_with},
-    exit::{self, Failure},
+    exit::Failure,
 };
 
 /// The number of devices that enroll at the same time.
@@ -47,7 +48,7 @@ const DESCRIPTORS: u64 = 12;
 ///
 /// # Errors
 /// When a device cannot enroll or start: wrong arguments (2), or the coordinator or the disk (3).
-pub(crate) fn simulate(args: &SimulateArgs) -> Result<u8, Failure> {
+pub(crate) fn simulate(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     raise_descriptor_limit(args.devices);
     let configs: Vec<AgentConfig> = (1..=args.devices)
         .map(|number| configure(args, number))
@@ -73,7 +74,7 @@ pub(crate) fn simulate(args: &SimulateArgs) -> Result<u8, Failure> {
 }
 
 /// Runs every device until it stops. Returns the first failure of a device.
-fn serve_on_threads(mut devices: Vec<OpenDevice>, slots: &Arc<Semaphore>) -> Result<u8, Failure> {
+fn serve_on_threads(mut devices: Vec<OpenDevice>, slots: &Arc<Semaphore>) -> Result<ExitCode, Failure> {
     let supervisor = Arc::new(Supervisor::of_this_process());
     let share = devices.len().div_ceil(THREADS).max(1);
     thread::scope(|scope| {
@@ -89,7 +90,7 @@ fn serve_on_threads(mut devices: Vec<OpenDevice>, slots: &Arc<Semaphore>) -> Res
                 ended.unwrap_or_else(|_| Err(anyhow!("a thread of simulated devices panicked").into()));
             failure = failure.or(ended.err());
         }
-        failure.map_or(Ok(exit::OK), Err)
+        failure.map_or(Ok(ExitCode::Success), Err)
     })
 }
 

@@ -24,6 +24,7 @@ use regatta_tensorrt::{
     Model, TensorRt, Version, plugin_hashes,
 };
 use regatta_text::EscapedText;
+use regatta_types::ExitCode;
 
 use super::{
     installation::open,
@@ -33,10 +34,10 @@ use super::{
 };
 use crate::{
     cli::{EngineBuildArgs, EnginePrecision},
-    exit::{self, Failure},
+    exit::Failure,
 };
 
-pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
+pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     let mut settings = settings(args)?;
     let model = Model::read(&args.onnx).map_err(Failure::usage)?;
     let model_bytes = model.bytes().map_err(Failure::usage)?;
@@ -254,9 +255,9 @@ fn build_new(
     Ok((place, entry))
 }
 
-fn show(args: &EngineBuildArgs, place: &Path, entry: &CacheEntry) -> Result<u8, Failure> {
+fn show(args: &EngineBuildArgs, place: &Path, entry: &CacheEntry) -> Result<ExitCode, Failure> {
     print::result(args.place.format, entry, |out| print::entry(out, place, entry))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Prints a progress message to standard error.

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use regatta_engines::chip::this_chip;
 use regatta_tensorrt::{BuildError, CacheEntry, Version};
+use regatta_types::ExitCode;
 use serde::Serialize;
 
 use super::{installation::open, print};
-use crate::{
-    cli::EngineInspectArgs,
-    exit::{self, Failure},
-};
+use crate::{cli::EngineInspectArgs, exit::Failure};
 
 #[derive(Serialize)]
 struct Inspected<'a> {
@@ -24,7 +22,7 @@ struct Inspected<'a> {
     layers: Option<serde_json::Value>,
 }
 
-pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
+pub(super) fn inspect(args: &EngineInspectArgs) -> Result<ExitCode, Failure> {
     let place = place(args);
     let (entry, plan) = CacheEntry::read(&place)?;
     let tensorrt = open(args.tensorrt.as_deref(), &args.plugins)?;
@@ -58,7 +56,11 @@ pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
             Err(reason) => writeln!(out, "  runs here     no: {reason}"),
         }
     })?;
-    Ok(if described.is_ok() { exit::OK } else { exit::NO })
+    Ok(if described.is_ok() {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Returns the engine's directory. If the argument is not a directory, it is a key of the cache.

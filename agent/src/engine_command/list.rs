@@ -1,13 +1,11 @@
 //! `engine list`: lists the engines of a cache. It does not need TensorRT.
 
 use regatta_tensorrt::{CacheEntry, EngineCache};
+use regatta_types::ExitCode;
 use serde::Serialize;
 
 use super::print;
-use crate::{
-    cli::EngineListArgs,
-    exit::{self, Failure},
-};
+use crate::{cli::EngineListArgs, exit::Failure};
 
 #[derive(Serialize)]
 struct Line {
@@ -17,7 +15,7 @@ struct Line {
     error: Option<String>,
 }
 
-pub(super) fn list(args: &EngineListArgs) -> Result<u8, Failure> {
+pub(super) fn list(args: &EngineListArgs) -> Result<ExitCode, Failure> {
     let listed = EngineCache::new(args.place.cache.clone()).list()?;
     let lines: Vec<Line> = listed
         .into_iter()
@@ -64,5 +62,5 @@ pub(super) fn list(args: &EngineListArgs) -> Result<u8, Failure> {
         }
         Ok(())
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

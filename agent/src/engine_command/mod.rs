@@ -12,6 +12,7 @@ mod settings;
 mod watch;
 
 use regatta_tensorrt::{BuildError, CacheError, TensorRtOpenError};
+use regatta_types::ExitCode;
 
 use crate::{cli::EngineCommand, exit::Failure};
 
@@ -19,7 +20,7 @@ use crate::{cli::EngineCommand, exit::Failure};
 ///
 /// # Errors
 /// [`Failure`] with the documented exit code.
-pub(crate) fn engine(command: &EngineCommand) -> Result<u8, Failure> {
+pub(crate) fn engine(command: &EngineCommand) -> Result<ExitCode, Failure> {
     match command {
         EngineCommand::Build(args) => build::build(args),
         EngineCommand::Inspect(args) => inspect::inspect(args),

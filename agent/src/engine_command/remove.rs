@@ -4,13 +4,11 @@ use std::io::{self, Write as _};
 
 use regatta_tensorrt::EngineCache;
 use regatta_text::EscapedText;
+use regatta_types::ExitCode;
 
-use crate::{
-    cli::EngineRemoveArgs,
-    exit::{self, Failure},
-};
+use crate::{cli::EngineRemoveArgs, exit::Failure};
 
-pub(super) fn remove(args: &EngineRemoveArgs) -> Result<u8, Failure> {
+pub(super) fn remove(args: &EngineRemoveArgs) -> Result<ExitCode, Failure> {
     let cache = EngineCache::new(args.cache.clone());
     let keys = if args.all {
         cache.keys()?
@@ -22,5 +20,5 @@ pub(super) fn remove(args: &EngineRemoveArgs) -> Result<u8, Failure> {
         // Standard output may be closed.
         let _ = writeln!(EscapedText(io::stdout()), "removed {key}");
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

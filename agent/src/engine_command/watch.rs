@@ -12,6 +12,7 @@ use std::{
 };
 
 use regatta_tensorrt::BuildPhase;
+use regatta_types::ExitCode;
 use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
@@ -20,7 +21,6 @@ use tokio::{
 };
 
 use super::print::Progress;
-use crate::exit;
 
 /// Runs a build. The build calls its argument at every step and stops when that returns `false`. If TensorRT does not
 /// call it, the first signal ends the program at once, otherwise the second. This is safe, because the cache only
@@ -109,7 +109,7 @@ impl<W: Write + Send> Watched<W> {
         self.progress().say("regatta-agent: the build was cancelled");
         // SAFETY: always allowed. TensorRT's threads continue to compute, so nothing of theirs may be freed before the
         // process ends.
-        unsafe { libc::_exit(exit::COULD_NOT.into()) };
+        unsafe { libc::_exit(ExitCode::Failed as i32) };
     }
 }
 

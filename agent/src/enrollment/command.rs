@@ -11,6 +11,7 @@ use std::{
 
 use regatta_terminal::fit;
 use regatta_text::escape_lines;
+use regatta_types::ExitCode;
 use regatta_wire::enrollment::{EnrollPurpose, EnrollmentToken};
 
 use super::{
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     cli::EnrollArgs,
     config::AgentConfig,
-    exit::{self, Failure},
+    exit::Failure,
     identity::{DeviceIdentity, KEY_FILE},
 };
 
@@ -34,7 +35,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// A token or configuration that does not parse (2); a coordinator that cannot be reached or refuses (3).
-pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
+pub(crate) fn enroll(args: &EnrollArgs) -> Result<ExitCode, Failure> {
     let token: EnrollmentToken = read_token(&args.token)?.parse().map_err(Failure::usage)?;
     let (config, new) = args.config.load_or_create(&host_name())?;
     let former = if args.new_identity {
@@ -77,7 +78,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     let text = lines.join("\n");
     // Standard output may be closed.
     let _ = writeln!(io::stdout(), "{}", fit(&escape_lines(&text), &io::stdout()));
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Uses the token for a device with this configuration.

@@ -5,12 +5,13 @@ use std::io::Write as _;
 
 use regatta_fsutil::hash::hex;
 use regatta_text::{escape_json, escape_lines};
+use regatta_types::ExitCode;
 use serde::Serialize;
 
 use super::Enrollment;
 use crate::{
     cli::{Format, IdentityArgs},
-    exit::{self, Failure},
+    exit::Failure,
     identity::{DeviceIdentity, KEY_FILE},
 };
 
@@ -38,7 +39,7 @@ struct EnrollmentDocument {
 ///
 /// # Errors
 /// A configuration that does not parse (2); a key or an enrollment that cannot be read (3).
-pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
+pub(crate) fn identity(args: &IdentityArgs) -> Result<ExitCode, Failure> {
     let (config, _) = args.config.load()?;
     let key = config.state_dir.join(KEY_FILE);
     let identity = if key.try_exists().map_err(anyhow::Error::from)? {
@@ -64,7 +65,7 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
     };
     // Standard output may be closed.
     let _ = writeln!(std::io::stdout(), "{printed}");
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn document(enrollment: Enrollment) -> Result<EnrollmentDocument, Failure> {

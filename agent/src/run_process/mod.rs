@@ -24,6 +24,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest},
 };
 use regatta_types::{
+    ExitCode,
     documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec, RunTask},
     engine_settings::EngineBuild,
 };
@@ -35,7 +36,7 @@ use self::{
 };
 use crate::{
     cli::{BuildCommand, ExecArgs},
-    exit::{self, Failure},
+    exit::Failure,
     thread_counters::ThreadCounters,
     timing_cpu,
 };
@@ -44,7 +45,7 @@ use crate::{
 ///
 /// # Errors
 /// [`Failure`], which was also reported as an event.
-pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
+pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
     run(args).inspect_err(|failure| {
         tell(&Event::Failed {
             reason: failure.to_string(),
@@ -52,7 +53,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     })
 }
 
-fn run(args: &ExecArgs) -> Result<u8, Failure> {
+fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     let spec = read_spec(&args.spec)?;
     let run_dir = RunDir::of_spec(&args.spec);
     tell_phase(RunPhase::Preparing);
@@ -121,8 +122,8 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         None => Ok(outcome),
     });
     match (ended, keep(&ready, &run_dir, &attempt)) {
-        (Ok(outcome), Ok(())) if ended_well(&outcome) => Ok(exit::OK),
-        (Ok(_), Ok(())) => Ok(exit::NO),
+        (Ok(outcome), Ok(())) if ended_well(&outcome) => Ok(ExitCode::Success),
+        (Ok(_), Ok(())) => Ok(ExitCode::Negative),
         (Ok(_), Err(unkept)) => Err(unkept.into()),
         (Err(failure), Ok(())) => Err(failure),
         // A full disk may have caused the failure, or may be an additional one.
@@ -131,12 +132,12 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
 }
 
 /// Ends a run that is not a measurement once its work is done. Later runs use the engines or assets that it leaves.
-fn end_without_loadgen(run_dir: &RunDir, mut attempt: Attempt) -> Result<u8, Failure> {
+fn end_without_loadgen(run_dir: &RunDir, mut attempt: Attempt) -> Result<ExitCode, Failure> {
     attempt.ended = Some(clock::read());
     tell_phase(RunPhase::Draining);
     run_dir.flush()?;
     run_dir.write_attempt(&attempt)?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Runs LoadGen and records the attempt, even if LoadGen fails.

@@ -29,7 +29,7 @@ use regatta_fsutil::{own_program::own_program, regular_file};
 use regatta_tensorrt::InstalledTensorRt;
 use regatta_text::{EscapedText, significant};
 use regatta_types::{
-    Scenario,
+    ExitCode, Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind},
     engine_settings::EngineSettings,
@@ -44,12 +44,7 @@ use self::{
     space::{Machine, Space},
     trial::Trials,
 };
-use crate::{
-    bench,
-    cli::TuneArgs,
-    exit::{self, Failure},
-    gpus,
-};
+use crate::{bench, cli::TuneArgs, exit::Failure, gpus};
 
 /// Samples of a MultiStream query, in every round since v2.0.
 const MULTI_STREAM_SAMPLES: usize = 8;
@@ -58,7 +53,7 @@ const MULTI_STREAM_SAMPLES: usize = 8;
 ///
 /// # Errors
 /// [`Failure`] when the search cannot start or the file cannot be written.
-pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
+pub(crate) fn tune(args: &TuneArgs) -> Result<ExitCode, Failure> {
     if args.output.exists() && !args.force {
         return Err(Failure::usage(anyhow!(
             "{} exists already; hint: name another file with --output, or replace it with --force",
@@ -100,7 +95,11 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     }
     tuning.write()?;
     say(&format!("written: {}\n", args.output.display()));
-    Ok(if all_found { exit::OK } else { exit::NO })
+    Ok(if all_found {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// All searches and their file.

@@ -84,6 +84,14 @@ impl Runs<'_> {
         self.unfinished_where(device, "1")
     }
 
+    /// Returns the runs that were sent to a device, or are about to be, and have no record yet.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn sent(&self, device: &DeviceId) -> Result<Vec<RunId>> {
+        self.unfinished_where(device, "spec_sha256 IS NOT NULL AND lost = 0")
+    }
+
     /// Returns the runs besides those of a power session that were on its device since it began: unfinished ones, and recorded ones.
     ///
     /// # Errors

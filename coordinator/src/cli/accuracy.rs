@@ -14,13 +14,14 @@ use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 use regatta_mllog::read::ResponseCount;
 use regatta_types::{
+    ExitCode,
     benchmark::{Benchmark, Metric},
     documents::AccuracyResult,
 };
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::judge_accuracy;
 use regatta_lab_store::workspace::Workspace;
 
@@ -61,9 +62,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         found.iter().map(text).collect::<Vec<_>>().join("\n")
     })?;
     Ok(if found.iter().all(Judged::is_good) {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }
 

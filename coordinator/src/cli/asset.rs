@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_datasets::bundled;
 use regatta_types::{
+    ExitCode,
     assets::is_inner_path,
     benchmark::{Benchmark, Dtype},
     documents::{EngineKind, RunTask},
@@ -20,7 +21,7 @@ use super::{
     device_job::{self, JobArgs},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_net::assets::{AssetStore, AssetStoreError, LockedAssetStore};
@@ -135,7 +136,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             context.print(&serde_json::json!({ "removed": path }), || {
                 format!("{path} is no longer an asset; `regatta asset gc` frees its space")
             })?;
-            Ok(exit::OK)
+            Ok(ExitCode::Success)
         }
         Command::Gc => {
             let asset_store = hold(&workspace)?;
@@ -154,7 +155,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             context.print(&document, || {
                 format!("{} files with {} MiB removed", swept.files, swept.bytes >> 20)
             })?;
-            Ok(exit::OK)
+            Ok(ExitCode::Success)
         }
     }
 }
@@ -303,5 +304,5 @@ fn print(rows: &[AssetRow], context: &Context) -> CommandResult {
     context.print(&serde_json::json!({ "assets": documents }), || {
         tables::assets(rows)
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

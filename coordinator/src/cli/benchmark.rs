@@ -8,7 +8,7 @@ use regatta_catalogue::{
     round::{AccuracyBound, BenchmarkRules, Round},
 };
 use regatta_types::{
-    Scenario,
+    ExitCode, Scenario,
     benchmark::{Accuracy, Benchmark, Metric, Response},
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use super::{
     data::{FileState, LocalFiles},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_store::workspace::Workspace;
@@ -67,7 +67,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             context.print(&description.document(), || description.text())?;
         }
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// A benchmark with its rules and the state of its files.

@@ -6,7 +6,8 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::Cli;
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
+use regatta_types::ExitCode;
 
 /// Flags of `completions`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,7 @@ pub(super) fn completions(args: &CompletionArgs) -> CommandResult {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "regatta", &mut text);
     super::context::print(String::from_utf8_lossy(&text).trim_end())?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Writes a man page for every command.
@@ -47,5 +48,5 @@ pub(super) fn man(args: &ManArgs) -> CommandResult {
             .context(format!("cannot write man pages to {}", args.output.display()))
             .hint("name another directory with --output")
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

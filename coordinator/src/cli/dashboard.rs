@@ -2,12 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_text::HumanDuration;
+use regatta_types::ExitCode;
 use serde::Serialize;
 use serde_json::json;
 
 use super::Context;
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_dashboard::{PageTokenError, issue_page_token};
@@ -68,7 +69,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         TokenCommand::List => list(context, &store)?,
         TokenCommand::Revoke { name } => revoke(name, context, &store)?,
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn add(

@@ -16,11 +16,14 @@ pub(super) use local_files::LocalFiles;
 pub(super) use place::{DownloadPlace, FileState, count_files, model_problem};
 use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_datasets::bundled;
-use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose};
+use regatta_types::{
+    ExitCode,
+    benchmark::{Benchmark, Download, DownloadPurpose},
+};
 use serde_json::{Value, json};
 
 use super::{Context, accuracy::labels};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
 
 /// `data ...`
@@ -123,7 +126,11 @@ fn show(
         },
     )?;
     let is_other = places.iter().flatten().any(|place| place.is_other);
-    Ok(if is_other { exit::NO } else { exit::OK })
+    Ok(if is_other {
+        ExitCode::Negative
+    } else {
+        ExitCode::Success
+    })
 }
 
 fn describe(download: &Download, place: Option<&DownloadPlace>) -> String {

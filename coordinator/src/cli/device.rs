@@ -8,7 +8,7 @@ use super::{
     Context, context::tell, deploy, device_check, device_health, examination, image, label, membership,
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
@@ -16,6 +16,7 @@ use regatta_lab_views::{
     documents::{DeviceList, ShownDevice},
     lookup, wording,
 };
+use regatta_types::ExitCode;
 
 /// Commands about devices.
 #[derive(Debug, clap::Subcommand)]
@@ -51,6 +52,9 @@ pub(super) enum Command {
         /// The reason, shown to other users
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
+        /// Wait until the device has no run; it may be in maintenance already
+        #[arg(long)]
+        wait: bool,
     },
     /// Put a drained device back into service
     Resume {
@@ -86,7 +90,20 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,
         Command::Label(args) => label::run(args, context, &store)?,
         Command::Health { device } => device_health::show(device.as_deref(), context, &store)?,
-        Command::Drain { device, note } => device_health::drain(device, note.as_deref(), context, &store)?,
+        Command::Drain {
+            device,
+            note,
+            wait: false,
+        } => {
+            device_health::drain(device, note.as_deref(), context, &store)?;
+        }
+        Command::Drain {
+            device,
+            note,
+            wait: true,
+        } => {
+            device_health::drain_and_wait(device, note.as_deref(), context, &store)?;
+        }
         Command::Resume { device } => device_health::resume(device, context, &store)?,
         Command::Clear { device, note } => device_health::clear(device, note.as_deref(), context, &store)?,
         Command::Check(args) => return device_check::run(args, context, &workspace, &store),
@@ -109,7 +126,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             context.print(&ShownDevice::of(&row, ratios), || tables::device(&row, ratios))?;
         }
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Updates the devices with their present state: the store has the last reports. Without a coordinator no device is online.

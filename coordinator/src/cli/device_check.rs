@@ -4,7 +4,7 @@ use std::{slice, time::Duration};
 
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::{EngineKind, Mode, RunId, Scenario, documents::RunLength};
+use regatta_types::{EngineKind, ExitCode, Mode, RunId, Scenario, documents::RunLength};
 use serde::Serialize;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     resolve::unresolved,
     wait::Wait,
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_net::fleet::health_check_engine;
 use regatta_lab_runs::{CheckVerdict, KnownRequest, RunFiles, judge_check, speed, vocabulary};
 use regatta_lab_store::{
@@ -259,9 +259,9 @@ fn print(checked: &Checked, before: &DeviceRow, context: &Context, store: &Store
     let after = lookup::device(store, Some(before.id.as_str()))?;
     let name = &after.name;
     let (word, reason, code) = match verdict {
-        CheckVerdict::Passed(shown) => ("passed", shown, exit::OK),
-        CheckVerdict::Failed(reason) => ("failed", reason, exit::NO),
-        CheckVerdict::Undecided(reason) => ("undecided", reason, exit::COULD_NOT),
+        CheckVerdict::Passed(shown) => ("passed", shown, ExitCode::Success),
+        CheckVerdict::Failed(reason) => ("failed", reason, ExitCode::Negative),
+        CheckVerdict::Undecided(reason) => ("undecided", reason, ExitCode::Failed),
     };
     let document = CheckDocument {
         verdict: word,

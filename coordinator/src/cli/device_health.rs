@@ -1,8 +1,11 @@
 //! `regatta device health`, `drain`, `resume`, `clear` and `log`: the health of devices and its history. [`super::device_check`] tests a
 //! device.
 
+use std::{thread, time::Duration};
+
 use super::{
     Context,
+    context::tell,
     health_text::{described, remedy, user},
     operations::unless_permitted,
 };
@@ -11,8 +14,11 @@ use regatta_lab_store::{DeviceRow, HealthChange, Store};
 use regatta_lab_views::{
     documents::HealthDocument,
     lookup,
-    operations::{drain_device, resume_device},
+    operations::{DISPATCH_TIME, drain_device, has_work, resume_device},
 };
+
+/// The interval for polling the store.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Shows the health of one device, or of all.
 pub(super) fn show(device: Option<&str>, context: &Context, store: &Store) -> Result<(), Failure> {
@@ -53,6 +59,32 @@ pub(super) fn drain(
         format!(
             "{name} is in maintenance and takes no new runs.{run}\nafterwards: `regatta device resume {name}`"
         )
+    })
+}
+
+/// Takes a device out of service, unless it is, and waits until it has no run. Ctrl-C ends the wait and leaves it in maintenance.
+pub(super) fn drain_and_wait(
+    device: &str,
+    note: Option<&str>,
+    context: &Context,
+    store: &Store,
+) -> Result<(), Failure> {
+    let row = lookup::device(store, Some(device))?;
+    let name = &row.name;
+    if row.health.maintenance.is_none() {
+        drain_device(&row, note, &user(), store).map_err(unless_permitted)?;
+    }
+    thread::sleep(DISPATCH_TIME);
+    let mut is_announced = false;
+    while has_work(&row, store)? {
+        if !is_announced {
+            tell(&format!("{name} is in maintenance; waiting until it has no run"));
+            is_announced = true;
+        }
+        thread::sleep(PAUSE);
+    }
+    print(&row, context, store, |_| {
+        format!("{name} is in maintenance and has no run\nafterwards: `regatta device resume {name}`")
     })
 }
 

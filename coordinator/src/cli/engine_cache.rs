@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use regatta_catalogue::catalogue::Catalogue;
-use regatta_types::{EngineKind, RunId, Scenario, documents::RunTask};
+use regatta_types::{EngineKind, ExitCode, RunId, Scenario, documents::RunTask};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     wait::{Wait, WaitFlags},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_runs::{RateRetries, RunFiles, RunRequestInput};
@@ -99,7 +99,7 @@ pub(super) fn list(args: &ListArgs, context: &Context) -> CommandResult {
         }
         shown
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Requests the removal, and waits for it.
@@ -122,7 +122,7 @@ pub(super) fn remove(args: &RemoveArgs, context: &Context) -> CommandResult {
         context.print(&json!({ "runs": [] }), || {
             format!("{} has no engines", device.name)
         })?;
-        return Ok(exit::OK);
+        return Ok(ExitCode::Success);
     }
     let ending = RunEnding {
         waits: !args.waiting.no_wait,

@@ -9,9 +9,10 @@ use std::{
 
 use regatta_terminal::fit;
 use regatta_text::{escape_json, escape_lines};
+use regatta_types::ExitCode;
 
 use super::{Context, context::Format};
-use crate::exit::{self, CommandResult};
+use crate::exit::CommandResult;
 use regatta_lab_views::events::{Event, EventSource};
 
 /// The interval between two looks at the store.
@@ -45,7 +46,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
                 line.into()
             };
             match writeln!(io::stdout(), "{line}") {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::Success),
                 printed => printed?,
             }
         }

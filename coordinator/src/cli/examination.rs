@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::documents::RunPhase;
+use regatta_types::{ExitCode, documents::RunPhase};
 use serde_json::{Value, json};
 
 use super::{Context, power::ClientFitnessArgs};
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_power::PreflightLine;
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
         context.print(&found.document, || found.text.clone())?;
         return Ok(found.code());
     }
-    let mut code = exit::OK;
+    let mut code = ExitCode::Success;
     let (mut documents, mut texts) = (Vec::new(), Vec::new());
     for device in &devices {
         let (document, text, own) = match examine(device, longest, store) {
@@ -107,10 +107,10 @@ impl DeviceFindings {
     }
 
     /// Returns the exit code: whether the device is fit to measure.
-    fn code(&self) -> u8 {
+    fn code(&self) -> ExitCode {
         match self.document.get("fit").and_then(Value::as_bool) {
-            Some(true) => exit::OK,
-            _ => exit::NO,
+            Some(true) => ExitCode::Success,
+            _ => ExitCode::Negative,
         }
     }
 }

@@ -9,12 +9,13 @@ use std::{
 use anyhow::Context as _;
 use jiff::SignedDuration;
 use regatta_text::HumanDuration;
+use regatta_types::ExitCode;
 use serde::Serialize;
 
 use regatta_fsutil::hash::sha256_hex;
 
 use super::{Context, deploy};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_deploy::{Image, InstallMethod, Lab, PackageSource as _};
 use regatta_lab_net::enrollment::check_name;
 use regatta_lab_store::workspace::is_host;
@@ -115,7 +116,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             made.expires,
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Writes a file that holds a token: for its owner only.

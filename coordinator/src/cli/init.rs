@@ -7,7 +7,7 @@ use std::{
 
 use clap::ValueEnum;
 
-use regatta_types::BrokerAddress;
+use regatta_types::{BrokerAddress, ExitCode};
 
 use super::{
     Context,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     daemon::server_hosts,
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 use regatta_lab_net::{broker::mosquitto, keys::Keys};
 use regatta_lab_store::{
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             "{problem}; hint: set `host` in {place}/{CONFIG_FILE} to its name or address on the network before the first `regatta device add`"
         ));
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Returns the directory of the new workspace. Ignores a workspace that the search found, because that is another lab's.

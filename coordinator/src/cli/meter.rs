@@ -5,12 +5,15 @@ use std::net::Ipv4Addr;
 use regatta_power::{ptd, server_conf as conf};
 use regatta_ssh::Destination;
 use regatta_text::escape;
-use regatta_types::documents::{EndCause, MeterSettings, RecordedFailure};
+use regatta_types::{
+    ExitCode,
+    documents::{EndCause, MeterSettings, RecordedFailure},
+};
 use serde_json::{Value, json};
 
 use super::{Context, context::notify, submission::inputs::rounds};
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_power::{LeaseError, server_conf};
@@ -94,7 +97,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::List => {
             let rows = store.meters().all()?;
             context.print(&json!({ "meters": documents(&rows) }), || tables::meters(&rows))?;
-            Ok(exit::OK)
+            Ok(ExitCode::Success)
         }
         Command::Remove { name } => remove(name, &store, context),
         Command::Free { name } => free(name, &store, context),
@@ -140,7 +143,7 @@ fn add(args: &AddArgs, store: &Store, context: &Context) -> CommandResult {
     }
     let rows: Vec<_> = store.meters().get(&args.name)?.into_iter().collect();
     context.print(&json!({ "meters": documents(&rows) }), || tables::meters(&rows))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Refuses a meter that a session has, or may have.
@@ -205,7 +208,7 @@ fn remove(name: &str, store: &Store, context: &Context) -> CommandResult {
         return Err(Failure::misuse(format!("a session uses the meter {name}")).hint("wait for its end"));
     }
     context.print(&json!({ "removed": name }), || format!("removed meter {name}"))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
@@ -232,7 +235,7 @@ fn free(name: &str, store: &Store, context: &Context) -> CommandResult {
         Some(session) => format!("{name} is free; session {session} is recorded as failed"),
         None => format!("{name} was free"),
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Ends the lease of a session that is over, and the session.

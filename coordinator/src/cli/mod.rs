@@ -71,9 +71,10 @@ pub(crate) use resolve::resolve;
 pub(crate) use serve::runtime;
 
 use regatta_terminal::{EVERYWHERE, LogOptions};
+use regatta_types::ExitCode;
 use tracing::level_filters::LevelFilter;
 
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Run MLPerf Inference on fleets of devices: start runs, collect their logs and judge them.
 #[derive(Debug, Parser)]
@@ -205,7 +206,11 @@ pub fn run() -> CommandResult {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version come this way too, and are no misuse.
-            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            let code = if error.use_stderr() {
+                ExitCode::Usage
+            } else {
+                ExitCode::Success
+            };
             return match error.print() {
                 // The reader of the pipe has read enough.
                 Err(cut) if cut.kind() == io::ErrorKind::BrokenPipe => Ok(code),

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_prep::{DamagedImage, PrepError, PrepReport, read_calibration_scale, verify_samples};
 use regatta_types::{
+    ExitCode,
     benchmark::{Benchmark, Dtype, Prep},
     layout::Layout,
     samples::{Form, Quantised, Rounding},
@@ -19,7 +20,7 @@ use serde_json::json;
 use self::sample_request::failure;
 pub(super) use self::sample_request::{NotMade, PUBLISHED, SampleRequest, published_scale};
 use super::{Context, calibration_list, context::Format};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
 
 /// Flags of `prep`.
@@ -199,7 +200,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     };
     let has_published_scale = args.scale.is_none() && args.calibration_cache.is_none();
     context.print(&document, || text(&document, has_published_scale))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Lists all damaged images in a JSON document. The message has the first ones.
@@ -279,9 +280,9 @@ fn verify(
         )
     })?;
     Ok(if verification.is_equal() {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }
 

@@ -5,11 +5,12 @@ use regatta_catalogue::{
     catalogue::{BenchmarkCatalogue, RoundCatalogue},
     round::Round,
 };
+use regatta_types::ExitCode;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_store::workspace::Workspace;
@@ -56,5 +57,5 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         });
         tables::plain(["round", "shortest run", "audits", "benchmarks"], rows)
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -11,7 +11,7 @@ use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
 use regatta_text::HumanDuration;
 use regatta_types::{
-    EngineKind, Mode, RunId, Scenario,
+    EngineKind, ExitCode, Mode, RunId, Scenario,
     documents::{Delivery, LoadgenChoice, RunTask},
     engine_settings::EngineBuild,
 };
@@ -26,7 +26,7 @@ use super::{
     wait::{Wait, WaitFlags},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use drafts::DraftRequest;
@@ -297,7 +297,7 @@ pub(super) fn finish(
         let rows = rows(store, &ids)?;
         let documents: Vec<_> = rows.iter().map(run_document).collect();
         context.print(&serde_json::json!({ "runs": documents }), || tables::runs(&rows))?;
-        return Ok(exit::OK);
+        return Ok(ExitCode::Success);
     }
     let wait = Wait {
         context,
@@ -317,5 +317,9 @@ pub(super) fn finish(
     };
     let replaced = ending.retries.repeat(&mut rows, workspace, store, repeat)?;
     let is_good = report(&rows, &replaced, context)?;
-    Ok(if is_good { exit::OK } else { exit::NO })
+    Ok(if is_good {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }

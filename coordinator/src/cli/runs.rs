@@ -10,9 +10,10 @@ mod waiting;
 use std::{fmt::Write as _, path::PathBuf};
 
 use regatta_text::escape;
+use regatta_types::ExitCode;
 
 use super::{Context, export, verify, with_hint};
-use crate::exit::{self, CommandResult};
+use crate::exit::CommandResult;
 use regatta_lab_runs::rebuild as rebuild_store;
 use regatta_lab_store::Store;
 use regatta_lab_views::lookup;
@@ -71,7 +72,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Remove(args) => return removal::remove(args, context, &workspace, &store),
         Command::Prune(args) => return removal::prune(args, context, &workspace, &store),
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn rebuild(context: &Context) -> CommandResult {
@@ -95,8 +96,8 @@ fn rebuild(context: &Context) -> CommandResult {
         text
     })?;
     Ok(if rebuilt.problems.is_empty() {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }

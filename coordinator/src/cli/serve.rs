@@ -9,6 +9,7 @@ use std::io;
 
 use anyhow::Context as _;
 use regatta_text::quote_for_shell_if_needed;
+use regatta_types::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{addresses::Addresses, log_file::LogFile};
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     daemon::{Daemon, DaemonFault},
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 use regatta_lab_store::{
     self as store,
@@ -93,7 +94,7 @@ async fn serve(workspace: &Workspace, is_in_background: bool, context: &Context)
     store::shorten_waits();
     daemon.stop().await?;
     match fault {
-        None => Ok(exit::OK),
+        None => Ok(ExitCode::Success),
         Some(fault) => {
             let hint = remedy(&fault);
             Err(Failure::could_not(fault).hint(hint))

@@ -2,14 +2,11 @@
 
 use clap::Subcommand;
 use regatta_types::engine_settings::{SETTINGS, Setting, ValueType};
-use regatta_types::{Scenario, documents::EngineKind};
+use regatta_types::{ExitCode, Scenario, documents::EngineKind};
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::{
-    exit::{self, CommandResult},
-    tables,
-};
+use crate::{exit::CommandResult, tables};
 use regatta_lab_runs::vocabulary;
 
 /// `settings ...`
@@ -45,7 +42,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let settings: Vec<&Setting> = SETTINGS.iter().filter(|setting| list.shows(setting)).collect();
     let documents: Vec<Value> = settings.iter().map(|setting| document(setting)).collect();
     context.print(&json!({ "settings": documents }), || tables::settings(&settings))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Returns one setting, for programs.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_text::escape;
-use regatta_types::{BrokerAddress, DeviceId, RunId};
+use regatta_types::{BrokerAddress, DeviceId, ExitCode, RunId};
 use rustix::fs::statvfs;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     health_text::{described, remedy},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables::{self, BrokerStatus, CoordinatorStatus, DeviceStatus, DiskStatus, LabStatus, TokenStatus},
 };
 use regatta_lab_net::keys::Keys;
@@ -33,9 +33,9 @@ pub(super) fn run(context: &Context) -> CommandResult {
     let status = gather(context, &workspace, &store)?;
     context.print(&status, || tables::status(&status))?;
     Ok(if status.attention.is_empty() {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use clap::Subcommand;
 use regatta_catalogue::{catalogue::SystemCatalogue, system::System};
+use regatta_types::ExitCode;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_store::workspace::Workspace;
@@ -40,7 +41,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         });
         tables::plain(["system", "board", "modules", "benchmarks", "power"], rows)
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn document(file: &str, system: &System) -> Value {

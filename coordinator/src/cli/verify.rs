@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use regatta_submission_stage::proof::{ProofError, key_beside};
 use regatta_text::escape;
-use regatta_types::DeviceId;
+use regatta_types::{DeviceId, ExitCode};
 use serde::Serialize;
 
 use super::Context;
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::{Subject, Verification, verify};
 use regatta_lab_store::{RunRow, Store, workspace::Workspace};
 use regatta_lab_views::lookup;
@@ -67,7 +67,11 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     }
     let all = documents.iter().all(|document| document.intact);
     context.print(&serde_json::json!({ "runs": documents }), || text(&documents))?;
-    Ok(if all { exit::OK } else { exit::NO })
+    Ok(if all {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Returns the device that a user names. An id needs no workspace.

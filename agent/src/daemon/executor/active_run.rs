@@ -4,7 +4,7 @@
 use std::{future::pending, io, path::Path, process::ExitStatus, time::Instant};
 
 use regatta_types::{
-    RunId,
+    ExitCode, RunId,
     documents::{RunPhase, end_reason},
 };
 
@@ -23,7 +23,6 @@ use crate::{
         run_failure::RunFailure,
         window_policy::WindowPolicy,
     },
-    exit,
     run_process::event::Event,
 };
 
@@ -242,10 +241,9 @@ impl ActiveRun {
         if let Some(reason) = &self.failure {
             return Ending::failed(reason.clone());
         }
-        let code = ended.as_ref().ok().and_then(ExitStatus::code);
-        // A run that LoadGen reports as INVALID ends with `NO`. It has its logs, and the coordinator judges it.
-        let finished =
-            matches!(code, Some(code) if code == i32::from(exit::OK) || code == i32::from(exit::NO));
+        // A run that LoadGen reports as INVALID has a negative answer. It has its logs, and the coordinator judges it.
+        let code = ended.as_ref().ok().copied().and_then(ExitCode::of);
+        let finished = matches!(code, Some(ExitCode::Success | ExitCode::Negative));
         match (finished, self.phase) {
             (true, RunPhase::Draining) => Ending {
                 phase: RunPhase::Draining,

@@ -1,7 +1,22 @@
 //! Operations that take devices out of service and back. Changes of health that need a look at the device stay with the command line.
 
+use std::time::Duration;
+
 use super::{OperationError, described, remedy};
-use regatta_lab_store::{DeviceRow, HealthChange, Store};
+use regatta_lab_store::{DeviceRow, HealthChange, Store, StoreError};
+
+/// The time after which a run that was being sent when a device was drained is in the store as sent. The dispatcher looks at the health of
+/// devices several times a second.
+pub const DISPATCH_TIME: Duration = Duration::from_secs(1);
+
+/// Returns whether a device has a run, is being sent one, or is used by a power session. Call this [`DISPATCH_TIME`] after it was drained.
+///
+/// # Errors
+/// Returns an error when the store fails.
+pub fn has_work(row: &DeviceRow, store: &Store) -> Result<bool, StoreError> {
+    let is_leased = store.meters().leased_device(&row.id)?.is_some();
+    Ok(is_leased || !store.runs().sent(&row.id)?.is_empty())
+}
 
 /// Takes a device out of service in the name of `by`.
 ///

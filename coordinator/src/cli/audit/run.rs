@@ -3,7 +3,7 @@
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_submission_stage::audit::Test;
 use regatta_text::quote_for_shell_if_needed;
-use regatta_types::{RunId, Scenario, benchmark::Benchmark};
+use regatta_types::{ExitCode, RunId, Scenario, benchmark::Benchmark};
 
 use super::{
     super::{
@@ -18,7 +18,7 @@ use super::{
     verify::verify,
     verify_args,
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::{
     RateRetries,
     audit::{PlanError, drafts, find, of_performance},
@@ -108,7 +108,11 @@ fn finish_with_script(
         }
     }
     let is_good = report(&rows(store, ids)?, &[], context)?;
-    Ok(if is_good { exit::OK } else { exit::NO })
+    Ok(if is_good {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Drafts the audits of one performance run.

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_submission_stage::audit::{self, AuditError, Report, Request, explain};
 use regatta_text::{Escaped, escape};
+use regatta_types::ExitCode;
 use serde_json::{Value, json};
 
 use super::{super::Context, accuracies, verification_input::VerificationInput, verify_args::Args};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
 use regatta_lab_views::wording;
 
@@ -21,7 +22,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let explanation = explanation.as_deref();
     let document = document(args, &round, &report, explanation);
     context.print(&document, || text(args, &round, &report, explanation))?;
-    Ok(if report.passed() { exit::OK } else { exit::NO })
+    Ok(if report.passed() {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 pub(super) struct Verified {

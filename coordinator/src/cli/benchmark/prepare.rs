@@ -20,7 +20,7 @@ use std::{
 };
 
 use regatta_catalogue::catalogue::{BenchmarkCatalogue, Catalogue};
-use regatta_types::benchmark::Benchmark;
+use regatta_types::{ExitCode, benchmark::Benchmark};
 
 use self::{
     execution::Execution,
@@ -32,7 +32,7 @@ use self::{
 };
 use crate::{
     cli::Context,
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 use regatta_lab_store::{DeviceRow, Store, workspace::Workspace};
 use regatta_lab_views::lookup;
@@ -109,7 +109,11 @@ pub(super) fn run(args: &PrepareArgs, context: &Context) -> CommandResult {
     };
     context.print(&report.document(), || report.text())?;
     ended?;
-    Ok(if report.is_complete() { exit::OK } else { exit::NO })
+    Ok(if report.is_complete() {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Returns the benchmarks with these names, without duplicates.

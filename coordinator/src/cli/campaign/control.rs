@@ -1,7 +1,7 @@
 //! `regatta campaign pause`, `resume`, `abort`, `retry` and `deadline`: store the user's request. The coordinator acts on it.
 
 use jiff::Timestamp;
-use regatta_types::documents::EndCause;
+use regatta_types::{ExitCode, documents::EndCause};
 use serde_json::json;
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
     Context, campaign,
     context::tell,
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_campaigns::Deadline;
 use regatta_lab_store::{CampaignRow, CampaignState, CellState, Store, workspace::Workspace};
 use regatta_lab_views::{
@@ -121,7 +121,7 @@ pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     context.print(&document, || {
         format!("cells of campaign {} that will be retried: {retried}", row.name)
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Moves or removes the deadline of a campaign.
@@ -153,7 +153,7 @@ pub(super) fn deadline(args: &DeadlineArgs, context: &Context) -> CommandResult 
         }
         text
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn change(row: &CampaignRow, state: CampaignState, store: &Store) -> Result<(), Failure> {
@@ -176,5 +176,5 @@ fn print(
     text: &dyn Fn() -> String,
 ) -> CommandResult {
     context.print(&json!({ "campaign": row.name, "state": state }), text)?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

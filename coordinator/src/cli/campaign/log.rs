@@ -3,10 +3,8 @@
 use serde_json::json;
 
 use super::{Context, campaign, control::NameArgs};
-use crate::{
-    exit::{self, CommandResult},
-    tables,
-};
+use crate::{exit::CommandResult, tables};
+use regatta_types::ExitCode;
 
 /// Prints the requests of users, oldest first.
 pub(super) fn run(args: &NameArgs, context: &Context) -> CommandResult {
@@ -15,5 +13,5 @@ pub(super) fn run(args: &NameArgs, context: &Context) -> CommandResult {
     let log = store.campaign_log().of_campaign(&row.name)?;
     let document = json!({ "campaign": row.name, "log": log });
     context.print(&document, || tables::campaign_log(&row.name, &log))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -7,11 +7,12 @@ use super::{
     checked_plan::{CheckedPlan, check},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_store::Store;
 use regatta_lab_views::documents::{CampaignPlanDocument, PlannedCombination, cell_subject, device_name};
+use regatta_types::ExitCode;
 
 /// Flags of `campaign plan`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,7 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> CommandResult {
     let checked = check(&args.plan, &workspace, &store)?;
     let document = plan_document(&checked, &store)?;
     context.print(&document, || tables::campaign_plan(&document))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Returns the document of a plan's runs.

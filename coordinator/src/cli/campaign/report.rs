@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::documents::EndCause;
+use regatta_types::{ExitCode, documents::EndCause};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::{
     context::{Format, print, text_json_or_csv},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables::{self, ReportLine},
 };
 use regatta_lab_store::{AttemptRow, CampaignRow, CellRow, CellState, RunRow, Store};
@@ -107,7 +107,11 @@ pub(super) fn run(args: &ReportArgs, context: &Context) -> CommandResult {
         _ => context.print(&report.document()?, || report.text())?,
     }
     let is_good = report.cells.iter().all(|cell| cell.state == CellState::Good);
-    Ok(if is_good { exit::OK } else { exit::NO })
+    Ok(if is_good {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 struct Report<'a> {

@@ -9,9 +9,10 @@ use super::{
     checked_plan::{CheckedPlan, check},
     context::{Format, tell},
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::{NewCampaign, Store};
 use regatta_lab_views::wording;
+use regatta_types::ExitCode;
 
 /// Flags of `campaign start`.
 #[derive(Debug, clap::Args)]
@@ -72,5 +73,5 @@ pub(super) fn run(args: &StartArgs, context: &Context) -> CommandResult {
             plan.name
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -4,10 +4,11 @@ use serde_json::json;
 
 use super::{Context, campaign, serve_command, watch};
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_views::documents::{campaign_status, campaign_summary};
+use regatta_types::ExitCode;
 
 /// Flags of `campaign status`.
 #[derive(Debug, clap::Args)]
@@ -36,9 +37,9 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> CommandResult {
     let status = campaign_status(&row, serve_command(context, &workspace).as_deref(), &store)?;
     context.print(&status, || tables::campaign_status(&status))?;
     Ok(if status.summary.failed + status.summary.skipped == 0 {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }
 
@@ -55,5 +56,5 @@ pub(super) fn list(context: &Context) -> CommandResult {
     context.print(&json!({ "campaigns": summaries }), || {
         tables::campaigns(&summaries)
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

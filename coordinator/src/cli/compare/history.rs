@@ -1,14 +1,11 @@
 //! `regatta history`: the figures of each device over time, their median and deviation, and the change points with the changes.
 
-use crate::{
-    cli::Context,
-    exit::{self, CommandResult},
-    tables,
-};
+use crate::{cli::Context, exit::CommandResult, tables};
 use regatta_lab_views::{
     comparisons::{Inclusion, MIN_RUNS, RunConditions, Runs, histories},
     lookup::RunFilter,
 };
+use regatta_types::ExitCode;
 
 /// Flags of `history`.
 #[derive(Debug, clap::Args)]
@@ -37,5 +34,5 @@ pub(in crate::cli) fn run(args: HistoryArgs, context: &Context) -> CommandResult
     };
     let report = histories(args.selection.as_deref(), &conditions, &all)?;
     context.print(&report, || tables::histories(&report, MIN_RUNS))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -13,7 +13,7 @@ use super::{
     csv::csv,
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_views::{
@@ -23,6 +23,7 @@ use regatta_lab_views::{
     lookup::RunFilter,
     wording,
 };
+use regatta_types::ExitCode;
 
 /// Flags of `compare`.
 #[derive(Debug, clap::Args)]
@@ -108,7 +109,7 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
         baseline::write(file, &newest.runs)?;
         if baseline.is_none() {
             print_baseline(file, &newest.summary, &context)?;
-            return Ok(exit::OK);
+            return Ok(ExitCode::Success);
         }
     }
     sides.splice(0..0, baseline);
@@ -131,9 +132,9 @@ pub(super) fn run(args: Args, context: &Context) -> CommandResult {
             .iter()
             .any(|row| row.verdict == ComparisonVerdict::Worse)
         {
-            exit::NO
+            ExitCode::Negative
         } else {
-            exit::OK
+            ExitCode::Success
         },
     )
 }

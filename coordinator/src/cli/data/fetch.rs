@@ -8,7 +8,10 @@ use std::{
 
 use regatta_fsutil::atomic_file::rename_flushed;
 use regatta_text::quote_for_shell;
-use regatta_types::benchmark::{Benchmark, Download, FetchKind};
+use regatta_types::{
+    ExitCode,
+    benchmark::{Benchmark, Download, FetchKind},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +21,7 @@ use super::{
 };
 use crate::{
     cli::{Context, context::tell},
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 
 /// The directory of archives below the scratch directory.
@@ -58,7 +61,7 @@ pub(super) fn run(benchmark: &Benchmark, scratch: &Path, context: &Context) -> C
     context.print(&document, || {
         results.iter().map(Fetched::text).collect::<Vec<_>>().join("\n")
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Fetches a download. Returns the path of its file or archive, or `None` when it is not freely available.

@@ -38,7 +38,7 @@ impl BoardError {
         match self {
             Self::Ssh(error) => ssh_hint(error),
             Self::Deploy(error) => error.hint(),
-            Self::Busy => Some("let it finish with `regatta device drain`, or use --force".to_owned()),
+            Self::Busy => Some("let it finish with `regatta device drain --wait`, or use --force".to_owned()),
             Self::Unhealthy { .. } => None,
         }
     }

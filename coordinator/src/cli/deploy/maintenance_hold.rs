@@ -1,17 +1,15 @@
 //! Keeps a device from getting runs while its agent is upgraded, which would end them: the device is in maintenance meanwhile. A campaign
 //! or an operator otherwise starts a run between the look at the device and the restart of its agent.
 
-use std::{thread, time::Duration};
+use std::thread;
 
 use regatta_types::DeviceId;
 
 use regatta_lab_store::{COORDINATOR, HealthChange, Result, Store};
+use regatta_lab_views::operations::DISPATCH_TIME;
 
 /// The note of the maintenance.
 const NOTE: &str = "its agent is being upgraded";
-/// The time after which a run that was being sent when the maintenance began is in the store. The dispatcher looks at health several times a
-/// second.
-const DISPATCH_TIME: Duration = Duration::from_secs(1);
 
 /// Puts a device into maintenance. Returns whether [`end`] must end it: not if an operator had put it there.
 pub(super) fn begin(device: &DeviceId, store: &Store) -> Result<bool> {

@@ -23,6 +23,7 @@ use std::{
 
 use regatta_ssh::{Access, AccessOptions, Destination, Prompt as _, Question, Session, SshConfig};
 use regatta_text::HumanDuration;
+use regatta_types::ExitCode;
 
 use self::{
     board_error::BoardError,
@@ -36,7 +37,7 @@ pub(super) use self::{
     upgrade::{UpgradeArgs, upgrade},
 };
 use super::Context;
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_deploy::{
     DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, ProgressReporter as _,
     ShimCache,
@@ -368,7 +369,11 @@ fn report(tasks: &[Task], results: Results, dry_run: bool, context: &Context) ->
             .iter()
             .fold(table, |text, ending| format!("{text}\n{ending}"))
     })?;
-    Ok(if failed { exit::COULD_NOT } else { exit::OK })
+    Ok(if failed {
+        ExitCode::Failed
+    } else {
+        ExitCode::Success
+    })
 }
 
 /// Returns an error with its causes behind it, as one sentence.

@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use crate::{
     cli::Context,
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_store::{RolloutAttempt, RolloutDevice, Store, workspace::Workspace};
+use regatta_types::ExitCode;
 
 /// An upgrade that no command continues.
 const CUT_OFF: &str = "its command ended in the middle";
@@ -56,7 +57,7 @@ pub(super) fn show(context: &Context, workspace: &Workspace, store: &Store) -> C
             .collect::<Result<_, Failure>>()?,
     };
     context.print(&document, || table(&document))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn state(device: &RolloutDevice, is_under_way: bool) -> &'static str {

@@ -241,7 +241,7 @@ fn refuse_busy(devices: &[DeviceRow], store: &Store) -> Result<(), Failure> {
             busy.join(", ")
         ))
         .hint(format!(
-            "let them finish: `regatta device drain {first}`; or use --force"
+            "let them finish: `regatta device drain {first} --wait`; or use --force"
         ))),
     }
 }

@@ -7,10 +7,11 @@ mod stage;
 use std::path::{Path, PathBuf};
 
 use regatta_endpoints::{ClientCheckout, ClientEnvironment, EndpointsError};
+use regatta_types::ExitCode;
 use serde_json::json;
 
 use super::Context;
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// What can be done with the endpoints harness.
 #[derive(Debug, clap::Subcommand)]
@@ -82,7 +83,7 @@ fn setup(args: &SetupArgs, context: &Context) -> CommandResult {
     .map_err(failure)?;
     let document = json!({ "environment": directory, "client_commit": checkout.commit() });
     context.print(&document, || set_up_text(&checkout, &directory))?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn set_up_text(checkout: &ClientCheckout, directory: &Path) -> String {

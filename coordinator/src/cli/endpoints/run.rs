@@ -13,12 +13,13 @@ use regatta_endpoints::{
     EndpointsSession, ServerTarget, SessionEnd,
 };
 use regatta_lab_store::workspace::Workspace;
+use regatta_types::ExitCode;
 use serde_json::{Value, json};
 
 use super::{ClientArgs, failure};
 use crate::{
     cli::{Context, context::tell, interrupts::end_requested, runtime},
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 
 /// How often a line of progress is printed where it cannot be drawn.
@@ -123,8 +124,10 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         SessionEnd::Interrupted => Err(Failure::interrupted("the run was ended")),
         SessionEnd::ClientFailed(reason) => Err(Failure::could_not(format!("the client failed: {reason}"))
             .hint(format!("its output is in {}/client.log", args.output.display()))),
-        _ if session.is_result() || (args.rehearsal && session.end == SessionEnd::Completed) => Ok(exit::OK),
-        _ => Ok(exit::NO),
+        _ if session.is_result() || (args.rehearsal && session.end == SessionEnd::Completed) => {
+            Ok(ExitCode::Success)
+        }
+        _ => Ok(ExitCode::Negative),
     }
 }
 

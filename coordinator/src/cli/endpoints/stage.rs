@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 
 use regatta_endpoints::StageRequest;
-use regatta_types::Division;
+use regatta_types::{Division, ExitCode};
 use serde_json::json;
 
 use super::failure;
-use crate::{
-    cli::Context,
-    exit::{self, CommandResult},
-};
+use crate::{cli::Context, exit::CommandResult};
 
 /// Flags of `endpoints stage`.
 #[derive(Debug, clap::Args)]
@@ -64,5 +61,5 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             files.len()
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -7,10 +7,11 @@ use regatta_submission_check::{
     tree::Tree,
 };
 use regatta_text::escape;
+use regatta_types::ExitCode;
 use serde_json::json;
 
 use super::super::{Context, submission::inputs::rounds};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_views::wording;
 
 /// Flags of `power check`.
@@ -67,7 +68,11 @@ pub(super) fn check(args: &CheckArgs, context: &Context) -> CommandResult {
         }
         text
     })?;
-    Ok(if passes { exit::OK } else { exit::NO })
+    Ok(if passes {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// The official program's marks, with a reason where there is one, and the findings beyond its checks.

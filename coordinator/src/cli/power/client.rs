@@ -7,10 +7,11 @@ use regatta_power::{
     power_client::{ClientError, ClientOptions},
     server_conf,
 };
+use regatta_types::ExitCode;
 use serde_json::json;
 
 use super::super::{Context, context::tell, interrupts, runtime};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `power client`: the official client's.
 #[derive(Debug, clap::Args)]
@@ -83,7 +84,7 @@ pub(super) fn measure(args: &ClientArgs, context: &Context) -> CommandResult {
             context.print(&json!({ "session": session, "informative": true }), || {
                 format!("session: {session}\nIt is not valid for submission: Regatta's own client made it")
             })?;
-            Ok(exit::OK)
+            Ok(ExitCode::Success)
         }
         Err(error @ ClientError::Interrupted) => Err(Failure::interrupted(error)),
         Err(error) => {

@@ -7,6 +7,7 @@ use std::path::Path;
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_power::session::missing_file;
 use regatta_ssh::Destination;
+use regatta_types::ExitCode;
 
 use super::{
     super::{Context, deploy::Show},
@@ -14,7 +15,7 @@ use super::{
     show::session,
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_power::{Link, RailsPower, judge, read_session_record, record_late_transfer};
@@ -94,7 +95,11 @@ pub(super) fn fetch(args: &FetchArgs, context: &Context) -> CommandResult {
     store.power_sessions().record_fetched(&row.id, &end)?;
     remove(&link, &row.id, &place);
     context.print(&record, || tables::power_session(&record))?;
-    Ok(if record.passes() { exit::OK } else { exit::NO })
+    Ok(if record.passes() {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Removes the session's directory on the device, now that its files are here. What is left is named before the next session.

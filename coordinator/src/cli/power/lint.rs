@@ -6,10 +6,11 @@ use anyhow::Context as _;
 use regatta_fsutil::regular_file;
 use regatta_power::server_conf::{ConfFinding, ConfSeverity, lint as lint_conf};
 use regatta_text::escape;
+use regatta_types::ExitCode;
 use serde_json::json;
 
 use super::super::{Context, submission::inputs::rounds};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `power lint`.
 #[derive(Debug, clap::Args)]
@@ -39,7 +40,11 @@ pub(super) fn lint(args: &LintArgs, context: &Context) -> CommandResult {
         }
         lines.join("\n")
     })?;
-    Ok(if errors == 0 { exit::OK } else { exit::NO })
+    Ok(if errors == 0 {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 fn line(args: &LintArgs, finding: &ConfFinding) -> String {

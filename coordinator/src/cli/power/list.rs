@@ -1,11 +1,9 @@
 //! `regatta power list`: every session of the workspace, also those that failed.
 
 use super::super::Context;
-use crate::{
-    exit::{self, CommandResult},
-    tables,
-};
+use crate::{exit::CommandResult, tables};
 use regatta_lab_views::documents;
+use regatta_types::ExitCode;
 
 pub(super) fn list(context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
@@ -13,5 +11,5 @@ pub(super) fn list(context: &Context) -> CommandResult {
     context.print(&documents::power_sessions(&rows), || {
         tables::power_sessions(&rows)
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -5,7 +5,7 @@
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{
-    DeviceId, EngineKind, RunId, Scenario,
+    DeviceId, EngineKind, ExitCode, RunId, Scenario,
     documents::{LoadgenChoice, PowerSessionRecord},
 };
 use serde_json::json;
@@ -25,7 +25,7 @@ use super::{
     session_report::{SessionPrinter, session_failure},
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_power::{Cancel, CancelReason, PowerSessionJob, PowerSessionRunner, SessionMachines};
@@ -98,7 +98,11 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> CommandResult {
         let result = runner.preflight(first, None).map_err(session_failure)?;
         let lines = &result.lines;
         context.print(&json!({ "preflight": lines }), || tables::preflight(lines))?;
-        return Ok(if result.passed() { exit::OK } else { exit::NO });
+        return Ok(if result.passed() {
+            ExitCode::Success
+        } else {
+            ExitCode::Negative
+        });
     }
     if !workspace.is_served() {
         let root = workspace.root().display();
@@ -182,9 +186,9 @@ impl MadeSessions {
         match failure {
             // The records of the sessions before are printed already.
             Some(error) => Err(error),
-            None if left == 0 && records.iter().all(PowerSessionRecord::passes) => Ok(exit::OK),
-            None if cancel.requested().is_some() => Ok(exit::INTERRUPTED),
-            None => Ok(exit::NO),
+            None if left == 0 && records.iter().all(PowerSessionRecord::passes) => Ok(ExitCode::Success),
+            None if cancel.requested().is_some() => Ok(ExitCode::Interrupted),
+            None => Ok(ExitCode::Negative),
         }
     }
 }

@@ -8,9 +8,10 @@ use regatta_power::{
     power_server::{PowerServer, ServerError},
     server_conf::ServerConf,
 };
+use regatta_types::ExitCode;
 
 use super::super::{Context, context::tell, interrupts, runtime};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// The official programs' switch for short waits. The official checker refuses such a session.
 pub(super) const DEBUG_SWITCH: &str = "MLPP_DEBUG";
@@ -36,7 +37,7 @@ pub(super) fn serve(args: &ServerArgs, _context: &Context) -> CommandResult {
     let debug = std::env::var_os(DEBUG_SWITCH).is_some();
     let server = PowerServer::prepare(conf, program, debug, Arc::new(tell), &interrupted);
     match server.and_then(|server| server.serve(&interrupted)) {
-        Ok(()) => Ok(exit::OK),
+        Ok(()) => Ok(ExitCode::Success),
         Err(ServerError::Interrupted) => Err(Failure::interrupted("interrupted before a client connected")),
         Err(error) => {
             let hint = error.hint();

@@ -2,12 +2,13 @@
 
 use super::super::Context;
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_power::read_session_record;
 use regatta_lab_store::{PowerSessionRow, Store};
 use regatta_lab_views::documents;
+use regatta_types::ExitCode;
 
 /// The name of the session that began last.
 const LAST: &str = "last";
@@ -30,7 +31,7 @@ pub(super) fn show(args: &ShowArgs, context: &Context) -> CommandResult {
             None => tables::power_sessions(std::slice::from_ref(&row)),
         },
     )?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// The session with an id, or the last one.

@@ -19,6 +19,7 @@ use regatta_power::{
 };
 use regatta_submission_check::{check::power as check, tree::Tree};
 use regatta_text::HumanDuration;
+use regatta_types::ExitCode;
 use serde_json::json;
 
 use super::{
@@ -26,7 +27,7 @@ use super::{
     session_report::{SessionPrinter, failure},
     simulate_ptd::SimulationArgs,
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_power::{
     AgentBench, OfficialVerdict, SessionProgress as _, SessionTracker, free_port, network_namespace,
     write_ptd_program,
@@ -188,7 +189,11 @@ fn judge(
         );
         text
     })?;
-    Ok(if accepted { exit::OK } else { exit::NO })
+    Ok(if accepted {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// A program's command: Regatta's own for this role, or Python with the official one.

@@ -7,8 +7,9 @@ use regatta_power::{
     ptd,
     simulated_ptd::{PtdFault, SimulatedLoad, SimulatedPtd},
 };
+use regatta_types::ExitCode;
 
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// What the simulated meter is and shows.
 #[derive(Debug, Clone, clap::Args)]
@@ -151,5 +152,5 @@ pub(super) fn serve(args: &SimulatePtdArgs) -> CommandResult {
             args.port
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -12,7 +12,7 @@ use std::{
 
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
-use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
+use regatta_types::{ExitCode, Mode, RunId, Scenario, documents::RunPhase};
 
 use super::{
     agent::{self, Agent},
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     cli::{self, View, interrupts},
     daemon::Daemon,
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 use regatta_lab_runs::{RateRetries, RunFiles, RunRequestInput};
 use regatta_lab_store::{RunDraft, RunRow, Store, workspace::Workspace};
@@ -139,7 +139,11 @@ impl Session<'_> {
                 thread::sleep(PAUSE);
             }
         }
-        Ok(if report.is_good() { exit::OK } else { exit::NO })
+        Ok(if report.is_good() {
+            ExitCode::Success
+        } else {
+            ExitCode::Negative
+        })
     }
 
     /// Rehearses the submission with the runs of an edge system.

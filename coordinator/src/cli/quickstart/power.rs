@@ -9,10 +9,11 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_power::power_dev::PowerDev;
+use regatta_types::ExitCode;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 
 /// The source of the official programs, for a hint.
 const POWER_DEV_SOURCE: &str = "https://github.com/mlcommons/power-dev";
@@ -67,7 +68,7 @@ impl PowerRehearsal {
             .output()
             .context("`regatta power simulate` does not start")?;
         // A session that the official checker rejects is a result too.
-        if !output.status.success() && output.status.code() != Some(i32::from(exit::NO)) {
+        if !output.status.success() && ExitCode::of(output.status) != Some(ExitCode::Negative) {
             return Err(Failure::could_not("the session was not completed").hint(format!(
                 "the messages above have the reason; the official programs' logs are in {}",
                 directory.display()

@@ -9,9 +9,8 @@ use std::{
 
 use anyhow::Context as _;
 
-use regatta_fsutil::atomic_file::AtomicFile;
-
 use crate::exit::Failure;
+use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_lab_net::keys::Keys;
 use regatta_lab_store::workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace};
 
@@ -162,8 +161,9 @@ fn unusable(directory: &Path, error: io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use regatta_types::ExitCode;
+
     use super::*;
-    use crate::exit;
 
     #[test]
     fn takes_up_its_own_directory_and_refuses_a_foreign_one() {
@@ -176,7 +176,7 @@ mod tests {
         fs::create_dir(&foreign).unwrap();
         fs::write(foreign.join("thesis.tex"), "...").unwrap();
         let refused = QuickstartDirectory::lay_out(&foreign).err().unwrap();
-        assert_eq!(refused.code(), exit::USAGE);
+        assert_eq!(refused.code(), ExitCode::Usage);
         assert_eq!(
             fs::read_dir(&foreign).unwrap().count(),
             1,
@@ -185,7 +185,7 @@ mod tests {
         let refused = QuickstartDirectory::lay_out(Path::new("/proc/regatta"))
             .err()
             .unwrap();
-        assert_eq!(refused.code(), exit::COULD_NOT);
+        assert_eq!(refused.code(), ExitCode::Failed);
         assert!(refused.to_string().contains("name with --dir"), "{refused}");
     }
 }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use regatta_types::{DeviceId, documents::RunTask};
+use regatta_types::{DeviceId, ExitCode, documents::RunTask};
 use serde_json::json;
 
 use super::super::Context;
-use crate::{
-    exit::{self, CommandResult},
-    tables,
-};
+use crate::{exit::CommandResult, tables};
 use regatta_lab_store::{RunDraft, Store};
 
 /// Prints the drafts. Their ids are not used later.
@@ -20,7 +17,7 @@ pub(in crate::cli) fn show(drafts: &[RunDraft], context: &Context, store: &Store
         let runs = if drafts.len() == 1 { "run" } else { "runs" };
         format!("{}\nwould queue {} {runs}", table(drafts, &names), drafts.len())
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn table(drafts: &[RunDraft], names: &BTreeMap<DeviceId, String>) -> String {

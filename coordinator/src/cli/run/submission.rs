@@ -8,7 +8,7 @@ use regatta_catalogue::{
 };
 use regatta_text::quote_for_shell_if_needed;
 use regatta_types::{
-    EngineKind, Scenario,
+    EngineKind, ExitCode, Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, LoadgenChoice, PowerSetting},
 };
@@ -27,7 +27,7 @@ use super::{
     Args,
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_campaigns::{SubmissionCells, SubmissionSettings, submission_plan};
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     if args.dry_run {
         let document = plan_document(&checked, &store)?;
         context.print(&document, || tables::campaign_plan(&document))?;
-        return Ok(exit::OK);
+        return Ok(ExitCode::Success);
     }
     args.waiting.expect_served(context, &workspace)?;
     checked.missing.iter().for_each(|missing| tell(missing));
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         context.print(&document, || {
             format!("follow it: `regatta campaign status {name} --watch`, then `regatta submission status`")
         })?;
-        return Ok(exit::OK);
+        return Ok(ExitCode::Success);
     }
     until_ended(&name, context, &workspace, &store)?;
     finish(&request, &lab, context)
@@ -130,7 +130,11 @@ fn finish(request: &SubmissionRequest<'_>, lab: &Lab<'_>, context: &Context) -> 
     } else {
         status.is_complete()
     };
-    Ok(if is_done { exit::OK } else { exit::NO })
+    Ok(if is_done {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 struct Lab<'a> {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use regatta_text::escape;
-use regatta_types::{RunId, documents::RunPhase};
+use regatta_types::{ExitCode, RunId, documents::RunPhase};
 use serde_json::json;
 
 use super::super::{Context, confirm::confirm, context::tell};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::{RunRow, Store, workspace::Workspace};
 use regatta_lab_views::{
     lookup,
@@ -71,7 +71,7 @@ pub(super) fn abort(
         let rest = ended.iter().map(|run| format!("run {run} has ended already"));
         lines.chain(rest).collect::<Vec<_>>().join("\n")
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Gives up the files that have not arrived, so that the device's next run can begin.
@@ -129,7 +129,7 @@ pub(super) fn give_up(
         });
         lines.collect::<Vec<_>>().join("\n")
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Returns whether the run may still execute on its device, as far as the device has reported.

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_text::{HumanDuration, escape};
-use regatta_types::{DeviceId, RunId, documents::RunPhase};
+use regatta_types::{DeviceId, ExitCode, RunId, documents::RunPhase};
 use serde_json::json;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     ending::may_execute,
 };
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_runs as runs;
@@ -266,7 +266,7 @@ impl Selection {
             }
             text
         })?;
-        Ok(exit::OK)
+        Ok(ExitCode::Success)
     }
 
     fn rows_of(&self, ids: &[RunId]) -> Vec<RunRow> {

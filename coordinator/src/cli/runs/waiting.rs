@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use regatta_text::HumanDuration;
-use regatta_types::RunId;
+use regatta_types::{ExitCode, RunId};
 
 use super::super::{Context, report::report, wait::Wait};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::{Store, workspace::Workspace};
 use regatta_lab_views::lookup;
 
@@ -84,5 +84,9 @@ pub(super) fn wait(
 fn until_over(ids: &[RunId], wait: &Wait<'_>) -> CommandResult {
     let rows = wait.for_runs(ids)?;
     let is_good = report(&rows, &[], wait.context)?;
-    Ok(if is_good { exit::OK } else { exit::NO })
+    Ok(if is_good {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }

@@ -21,9 +21,10 @@ use crate::{
         Context,
         context::{WORKSPACE_VARIABLE, notify, tell},
     },
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 use regatta_lab_store::{Store, workspace::Workspace};
+use regatta_types::ExitCode;
 
 /// The option that makes a process the background process.
 pub(super) const IN_BACKGROUND: &str = "in-background";
@@ -128,7 +129,7 @@ fn report(addresses: &Addresses, workspace: &Workspace, log: &LogFile, context: 
             log.path().display()
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 fn report_running(workspace: &Workspace, log: &LogFile, context: &Context) -> CommandResult {
@@ -149,7 +150,7 @@ fn report_running(workspace: &Workspace, log: &LogFile, context: &Context) -> Co
             workspace.root().display()
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Repeats the reason of a failed start. The exit code is that of the process.
@@ -157,8 +158,8 @@ fn report_failure(child: &mut Child, log: &LogFile, before: u64) -> CommandResul
     let status = child.wait()?;
     let printed = log.added(before).unwrap_or_default();
     notify(reason(&printed));
-    match status.code().and_then(|code| u8::try_from(code).ok()) {
-        Some(code) if code != exit::OK => Ok(code),
+    match ExitCode::of(status) {
+        Some(code) if code != ExitCode::Success => Ok(code),
         _ => Err(Failure::could_not(format!(
             "the coordinator ended with {status} before it listened; its log is {}",
             log.path().display()

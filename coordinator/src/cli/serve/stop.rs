@@ -10,9 +10,10 @@ use serde_json::json;
 
 use crate::{
     cli::{Context, context::tell},
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
 };
 use regatta_lab_store::workspace::Workspace;
+use regatta_types::ExitCode;
 
 /// The interval between checks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -28,7 +29,7 @@ pub(super) fn stop(context: &Context) -> CommandResult {
     if !workspace.is_served() {
         let document = json!({ "workspace": workspace.root(), "process": null, "stopped": false });
         context.print(&document, || format!("no coordinator serves {root}"))?;
-        return Ok(exit::OK);
+        return Ok(ExitCode::Success);
     }
     let process = process(&workspace)?;
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
@@ -43,7 +44,7 @@ pub(super) fn stop(context: &Context) -> CommandResult {
     context.print(&document, || {
         format!("the coordinator of {root} (process {process}) has ended")
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Returns the process that serves the workspace. Retries, because a process writes its number shortly after it locks the workspace.

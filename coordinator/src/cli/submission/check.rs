@@ -10,6 +10,7 @@ use regatta_submission_check::{
 };
 use regatta_submission_stage::pack::DIVISIONS;
 use regatta_text::escape_json;
+use regatta_types::ExitCode;
 
 use super::{
     super::{
@@ -18,7 +19,7 @@ use super::{
     },
     inputs::{expect_tree, rounds},
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `submission check`.
 #[derive(Debug, clap::Args)]
@@ -78,7 +79,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         // To the byte what the official checker writes.
         Format::Csv => print(report)?,
     }
-    Ok(if outcome.passes { exit::OK } else { exit::NO })
+    Ok(if outcome.passes {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Reads the tree, or one submitter's part of it.

@@ -4,13 +4,14 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use regatta_submission_stage::infer::{self, Request};
 use regatta_text::{Escaped, escape};
+use regatta_types::ExitCode;
 use serde_json::json;
 
 use super::{
     super::Context,
     inputs::{expect_tree, rounds},
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `submission infer`: those of `preprocess_submission.py` that are about inferring.
 #[derive(Debug, clap::Args)]
@@ -71,5 +72,5 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             text
         },
     )?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }

@@ -8,11 +8,12 @@ use std::{
 };
 
 use regatta_submission_stage::pack::{self, PackError, PackFinding, Password, UnpackLimits};
+use regatta_types::ExitCode;
 use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::json;
 
 use super::{super::Context, inputs::expect_tree};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `submission pack`.
 #[derive(Debug, clap::Args)]
@@ -89,7 +90,7 @@ pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
             package.sha1_file.display()
         )
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
@@ -103,7 +104,7 @@ pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
     context.print(&json!({ "files": files, "output": args.output }), || {
         format!("{files} files in {}", args.output.display())
     })?;
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Prints every reason why the tree cannot be uploaded.
@@ -112,7 +113,7 @@ fn refused(findings: Vec<PackFinding>, context: &Context) -> CommandResult {
     context.print(&json!({ "tarball": null, "findings": sentences }), || {
         PackError::Unclean { findings }.to_string()
     })?;
-    Ok(exit::NO)
+    Ok(ExitCode::Negative)
 }
 
 /// Bytes of a password file that are read.

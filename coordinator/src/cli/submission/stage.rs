@@ -15,14 +15,14 @@ use regatta_submission_stage::{
     stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
 };
 use regatta_text::{escape, quote_for_shell_if_needed};
-use regatta_types::{DeviceId, Division, documents::document_name};
+use regatta_types::{DeviceId, Division, ExitCode, documents::document_name};
 use serde_json::{Value, json};
 
 use super::{
     super::{Context, context::notify},
     power_sessions,
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs as runs;
 use regatta_lab_store::workspace::Workspace;
 use regatta_lab_views::lookup::{self, RunDevices};
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             context.print(&document(&staged, &args.output), || {
                 text(&staged, args, round, context)
             })?;
-            Ok(exit::OK)
+            Ok(ExitCode::Success)
         }
         Err(StageError::Refused { findings }) => refused(&findings, context),
         Err(error) => Err(failure(error)),
@@ -259,7 +259,7 @@ fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
         }
         text
     })?;
-    Ok(exit::NO)
+    Ok(ExitCode::Negative)
 }
 
 fn failure(error: StageError) -> Failure {

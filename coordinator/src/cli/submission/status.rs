@@ -1,11 +1,11 @@
 //! `regatta submission status`: shows the complete and the missing parts of each result of a submission, and the next command.
 
 use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
-use regatta_types::benchmark::Benchmark;
+use regatta_types::{ExitCode, benchmark::Benchmark};
 
 use super::super::{Context, target_devices::TargetDevices};
 use crate::{
-    exit::{self, CommandResult, Failure},
+    exit::{CommandResult, Failure},
     tables,
 };
 use regatta_lab_views::submission_status::{StatusRequest, submission_status};
@@ -50,5 +50,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     };
     let status = submission_status(&request, &catalogue, &store)?;
     context.print(&status, || tables::submission_status(&status))?;
-    Ok(if status.is_complete() { exit::OK } else { exit::NO })
+    Ok(if status.is_complete() {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }

@@ -12,13 +12,14 @@ use regatta_submission_stage::truncate::{
     self, Destination, Outcome as Done, Proof, Report, Request, Treated, TruncateError,
 };
 use regatta_text::Escaped;
+use regatta_types::ExitCode;
 use serde_json::{Value, json};
 
 use super::{
     super::Context,
     inputs::{expect_tree, rounds},
 };
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `submission truncate`: the official tool's own, and `--verify`.
 #[derive(Debug, clap::Args)]
@@ -75,9 +76,9 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     })?;
     let proven = proofs.iter().flatten().all(Proof::holds);
     Ok(if proven && report.problems().next().is_none() {
-        exit::OK
+        ExitCode::Success
     } else {
-        exit::NO
+        ExitCode::Negative
     })
 }
 

@@ -24,9 +24,10 @@ use self::{
     view::{TopView, Turn},
 };
 use super::{Context, context::Format, interrupts::end_requested, runtime};
-use crate::exit::{self, CommandResult, Failure};
+use crate::exit::{CommandResult, Failure};
 use regatta_dashboard::FleetSnapshot;
 use regatta_lab_store::{self as store, Store, workspace::Workspace};
+use regatta_types::ExitCode;
 
 /// The interval between two looks at the store.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -66,7 +67,7 @@ pub(super) fn run(context: &Context) -> CommandResult {
             refreshed = Instant::now();
         }
     }
-    Ok(exit::OK)
+    Ok(ExitCode::Success)
 }
 
 /// Reads the fleet. Without a coordinator no device's messages arrive.

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use regatta_tests::shell;
 
 /// The exit code for a full disk or an unreachable broker. The daemons end with it and must be restarted.
-const COULD_NOT: i32 = 3;
+const FAILED: i32 = 3;
 /// The pause before a daemon that ended by itself is restarted.
 const RESTART_PAUSE: Duration = Duration::from_millis(300);
 
@@ -161,7 +161,7 @@ impl Daemon {
     }
 
     fn judge_end(&mut self, status: ExitStatus) {
-        if self.program.may_give_up && status.code() == Some(COULD_NOT) {
+        if self.program.may_give_up && status.code() == Some(FAILED) {
             self.gave_up += 1;
         } else {
             self.crashes
