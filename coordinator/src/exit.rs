@@ -8,6 +8,7 @@ use regatta_text::{ErrorChain, escape_lines};
 
 use crate::suggested_commands::complete;
 use regatta_lab_net::keys::KeysError;
+use regatta_lab_runs::catalogue_hint;
 use regatta_lab_store::lab_error::LabError;
 use regatta_types::{ErrorKind, ExitCode};
 
@@ -34,10 +35,11 @@ pub struct Failure {
 impl Failure {
     /// Creates a failure for wrong use (exit 2).
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        let error = error.into();
         Self {
             code: ExitCode::Usage,
-            error: error.into(),
-            hint: None,
+            hint: error.downcast_ref().and_then(catalogue_hint),
+            error,
             workspace_option: None,
         }
     }
