@@ -3,7 +3,7 @@
 use std::io::BufReader;
 
 use regatta_mllog::{
-    read::{EarlyStopping, Entry, Summary, Value, Verdict},
+    read::{EarlyStopping, Summary, SummaryEntry, Value, Verdict},
     result_keys::RateKey,
 };
 use regatta_types::Scenario;
@@ -138,7 +138,7 @@ fn figures(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
 }
 
 /// Returns whether the summary's entry equals the detail log's value, within the digits that are printed.
-fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
+fn is_same(entry: &SummaryEntry, logged: &Value, scale: f64) -> bool {
     let whole = |value: &Value| match value {
         Value::Unsigned(value) => Some(i128::from(*value)),
         Value::Signed(value) => Some(i128::from(*value)),
