@@ -30,8 +30,10 @@ fn tail(log: &Path) -> io::Result<String> {
 
 fn failure_in(text: &str) -> String {
     let lines = || text.split(['\r', '\n']).map(str::trim);
-    let errors = lines().filter(|line| line.contains("ERROR") || line.contains("Error: "));
-    let last = errors.last().or_else(|| lines().rfind(|line| !line.is_empty()));
+    let is_error = |line: &&str| line.contains("ERROR") || line.contains("Error: ");
+    let last = lines()
+        .rfind(is_error)
+        .or_else(|| lines().rfind(|line| !line.is_empty()));
     last.unwrap_or("it printed nothing").to_owned()
 }
 

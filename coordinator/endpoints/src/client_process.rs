@@ -132,8 +132,6 @@ fn group_of(process: &Path) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "test code")]
-
     use std::os::unix::process::ExitStatusExt as _;
 
     use super::*;
