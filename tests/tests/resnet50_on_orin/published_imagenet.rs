@@ -78,6 +78,10 @@ impl PublishedImagenet {
                     &format!("performance_samples = {IMAGES}"),
                 ),
                 ("files = 50000", &format!("files = {IMAGES}")),
+                (
+                    "\nsamples = 500\n",
+                    &format!("\nsamples = {CALIBRATION_IMAGES}\n"),
+                ),
                 ("bytes = 6706560319", &bytes),
                 ("http://dl.caffe.berkeleyvision.org", &self.address),
                 (
