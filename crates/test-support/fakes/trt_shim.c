@@ -14,7 +14,8 @@
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
  *
- * With FAKE_TRT_PLUGIN the network has a layer of the library trt_plugin.c, without which nothing is built or loaded.
+ * With FAKE_TRT_PLUGIN the network has a layer of the library trt_plugin.c, without which nothing is built or loaded. With FAKE_TRT_BATCH the
+ * network itself has that batch, and no engine is built for another.
  *
  * Where a plan's image begins with a negative number, it is a window of a volume, of one channel and that depth. Each voxel has three
  * scores: 3, its value v, and 6 - v.
@@ -337,6 +338,8 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
     if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_MODEL, "No importer registered for op: FakeLayer");
+    const char* batch = getenv("FAKE_TRT_BATCH");
+    if (batch && atoi(batch) != settings->max_batch) return fail(REGATTA_TRT_MODEL, "the input has a fixed batch of another size");
     if (getenv("FAKE_TRT_COMPUTES")) return is_cancelled(settings) ? fail(REGATTA_TRT_CANCELLED, "") : build_network(settings);
     int own = one_of("FAKE_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
     int lengths[LENGTHS] = {0};
