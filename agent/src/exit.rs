@@ -57,6 +57,7 @@ impl From<CatalogueError> for Failure {
         match error {
             CatalogueError::Io { .. } | CatalogueError::BuiltIn(_) => Self::could_not(error),
             CatalogueError::Unknown { .. }
+            | CatalogueError::OfEndpoints { .. }
             | CatalogueError::NothingForRun { .. }
             | CatalogueError::File { .. } => Self::usage(error),
         }

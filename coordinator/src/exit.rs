@@ -7,6 +7,8 @@ use std::fmt;
 use regatta_text::{ErrorChain, escape_lines};
 
 use crate::suggested_commands::complete;
+use regatta_lab_net::keys::KeysError;
+use regatta_lab_runs::catalogue_hint;
 use regatta_lab_store::lab_error::LabError;
 use regatta_types::{ErrorKind, ExitCode};
 
@@ -33,10 +35,11 @@ pub struct Failure {
 impl Failure {
     /// Creates a failure for wrong use (exit 2).
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        let error = error.into();
         Self {
             code: ExitCode::Usage,
-            error: error.into(),
-            hint: None,
+            hint: error.downcast_ref().and_then(catalogue_hint),
+            error,
             workspace_option: None,
         }
     }
@@ -133,9 +136,10 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let lab = error.downcast_ref::<LabError>();
+        let of_keys = || error.downcast_ref::<KeysError>().and_then(KeysError::remedy);
         Self {
             code: code_of(lab.map_or(ErrorKind::Internal, LabError::kind)),
-            hint: lab.and_then(LabError::advice).map(str::to_owned),
+            hint: lab.and_then(LabError::advice).map(str::to_owned).or_else(of_keys),
             error,
             workspace_option: None,
         }
@@ -150,5 +154,24 @@ impl fmt::Display for Failure {
             None => f.write_str(&text),
             Some(option) => f.write_str(&complete(&text, option)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exposed_key_is_reported_with_the_remedy_on_its_own_line() {
+        let exposed = KeysError::Exposed {
+            path: "lab/keys/ca.key".into(),
+            mode: 0o644,
+        };
+        let failure = Failure::from(exposed);
+        assert_eq!(failure.code(), ExitCode::Failed);
+        assert_eq!(
+            failure.to_string(),
+            "regatta: lab/keys/ca.key can be read by others (mode 644)\n  run `chmod 600 lab/keys/ca.key`, and consider who may have read it"
+        );
     }
 }

@@ -82,13 +82,18 @@ impl Bench {
     }
 
     fn endpoints(&self, command: &str, words: &[&str]) -> Output {
+        self.command(command, words).output().unwrap()
+    }
+
+    fn command(&self, command: &str, words: &[&str]) -> Command {
         let mut regatta = Command::new(regatta());
         regatta.args(["endpoints", command]).args(words);
         if command != "stage" {
             regatta.arg("--client").arg(&self.client);
             regatta.arg("--environment").arg(&self.environment);
         }
-        regatta.args(["--format", "json"]).output().unwrap()
+        regatta.args(["--format", "json"]);
+        regatta
     }
 
     /// Stages a run of a system that the test makes up.
@@ -108,8 +113,12 @@ impl Bench {
         self.endpoints("stage", &[&words[..], further].concat())
     }
 
-    /// Rehearses with one conversation and short answers.
     fn rehearse(&self, model: &str, output: &Path) -> Output {
+        self.rehearsal(model, output).output().unwrap()
+    }
+
+    /// Returns the command that rehearses with one conversation and short answers.
+    fn rehearsal(&self, model: &str, output: &Path) -> Command {
         let url = format!("http://127.0.0.1:{}", self.port);
         let tokenizer = self.path("tokenizer");
         let words = [
@@ -129,7 +138,7 @@ impl Bench {
             "--set",
             "model_params.max_new_tokens=8",
         ];
-        self.endpoints("run", &words)
+        self.command("run", &words)
     }
 }
 
@@ -242,6 +251,29 @@ fn a_run_ends_with_the_first_lost_request() {
     // The client itself calls it complete or interrupted, and staging refuses it in any case.
     let gone = bench.rehearse(MODEL, &bench.path("gone"));
     assert!(printed(&gone).contains("cannot be used"), "{}", printed(&gone));
+}
+
+#[test]
+fn no_client_is_left_by_a_run_that_is_killed() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let _server = bench.serve();
+    let run = bench.path("run");
+    let mut rehearsal = Process::start(&mut bench.rehearsal(MODEL, &run), &bench.path("rehearsal.log"));
+    let clients = || {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let words = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+        words
+            .filter(|words| {
+                let words = String::from_utf8_lossy(words);
+                words.contains("inference_endpoint.main") && words.contains(run.to_str().unwrap())
+            })
+            .count()
+    };
+    eventually("the client to start", 60, || clients() > 0);
+    rehearsal.kill();
+    eventually("the client to end", 10, || clients() == 0);
 }
 
 #[test]

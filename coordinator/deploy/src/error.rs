@@ -81,7 +81,7 @@ impl DeployError {
             Self::CompatibilityError(unfit) => unfit.hint().map(str::to_owned),
             Self::NoPackage(error) => Some(error.hint.clone()),
             Self::IdentityError(error) => error.hint(),
-            Self::Lab(error) => error.hint().map(str::to_owned),
+            Self::Lab(error) => error.hint(),
             Self::Link(_) | Self::Step(StepError::Link(_)) | Self::Survey(SurveyError::Link(_)) => {
                 Some("run the same command again: it continues where this one ended".to_owned())
             }

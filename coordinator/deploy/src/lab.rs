@@ -40,15 +40,16 @@ pub enum LabError {
 
 impl LabError {
     /// Returns the hint for the user.
-    pub const fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Unserved => Some("start `regatta serve` first"),
-            Self::LoopbackOnly(_) => Some(
-                "set `listen`, `enroll_listen`, `assets_listen` and `host` in regatta.toml, and start `regatta serve` again",
-            ),
-            Self::NoAddress => Some("--coordinator HOST names the address that the board reaches it by"),
-            Self::Keys(_) => None,
-        }
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Unserved => "start `regatta serve` first",
+            Self::LoopbackOnly(_) => {
+                "set `listen`, `enroll_listen`, `assets_listen` and `host` in regatta.toml, and start `regatta serve` again"
+            }
+            Self::NoAddress => "--coordinator HOST names the address that the board reaches it by",
+            Self::Keys(error) => return error.remedy(),
+        };
+        Some(hint.to_owned())
     }
 }
 

@@ -84,7 +84,7 @@ pub use rate_retry::RateRetries;
 pub use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub use removal::Removal;
 pub use repeat_command::{NotRepeatable, repeat_command};
-pub use resolve::{KnownRequest, ResolveError, RunFiles};
+pub use resolve::{KnownRequest, ResolveError, RunFiles, catalogue_hint};
 pub use resolved_request::ResolvedRequest;
 pub use run_failure::run_failure;
 pub use run_request_input::{RunRequestError, RunRequestInput};

@@ -148,6 +148,7 @@ impl ResolveError {
     /// Returns the remedy, if the error does not contain it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Catalogue(error) => catalogue_hint(error),
             Self::Input(error) => error.hint(),
             Self::NoResponses { benchmark } => Some(format!(
                 "`regatta prep` and `regatta accuracy` know {benchmark}; the engines null and sim run without its model"
@@ -192,6 +193,16 @@ impl ResolveError {
     /// Returns whether the cause is the device or the store, and not the user's request.
     pub const fn is_of_the_lab(&self) -> bool {
         matches!(self, Self::Facts { .. } | Self::Assets(AssetsError::Store(_)))
+    }
+}
+
+/// Returns the remedy of an error of the catalogue, if the error does not contain it.
+pub fn catalogue_hint(error: &CatalogueError) -> Option<String> {
+    match error {
+        CatalogueError::OfEndpoints { name } => Some(format!(
+            "`regatta endpoints run --benchmark {name}` measures a model server with it; docs/endpoints.md has all commands"
+        )),
+        _ => None,
     }
 }
 

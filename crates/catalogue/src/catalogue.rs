@@ -50,9 +50,18 @@ impl Catalogue {
     /// Returns the benchmark with a name or alias.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] with the known names.
+    /// [`CatalogueError::Unknown`] with the known names, or [`CatalogueError::OfEndpoints`].
     pub fn benchmark(&self, name: &str) -> Result<&Benchmark, CatalogueError> {
-        self.benchmarks.named(name)
+        self.benchmarks.named(name).map_err(|error| {
+            let mut rounds = self.rounds.all().unwrap_or_default().into_iter();
+            if rounds.any(|round| round.prescribed_endpoints_run(name).is_some()) {
+                CatalogueError::OfEndpoints {
+                    name: name.to_owned(),
+                }
+            } else {
+                error
+            }
+        })
     }
 
     /// Returns the round with a name, in any case. Without a name, returns the newest built-in one.

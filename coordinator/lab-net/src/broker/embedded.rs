@@ -168,8 +168,7 @@ impl Shared {
             max_bytes: config.storage_config.max_queued_bytes_per_client,
         };
         let storage = Arc::new(DynamicStorage::Memory(MemoryBackend::with_queue_limits(queues)));
-        let retained = (config.max_retained_messages, config.max_retained_message_size);
-        let routing = Arc::new(Routing::new(&storage, queues, retained));
+        let routing = Arc::new(Routing::new(&storage, queues, &config));
         let hook = Hook::new(intake, Arc::clone(&pace), Arc::clone(&routing));
         Self {
             config: Arc::new(config.with_event_handler(Arc::new(hook))),

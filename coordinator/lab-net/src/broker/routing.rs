@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mqtt5::{
     QoS,
     broker::{
-        DynamicStorage,
+        BrokerConfig, DynamicStorage,
         router::{DeliveryLanes, LaneReceivers, MessageRouter, SubscriptionRequest},
         storage::{QueueLimits, QueuedMessage},
     },
@@ -34,11 +34,13 @@ pub(super) struct Routing {
 }
 
 impl Routing {
-    /// Creates routers with the same storage, and with limits of the retained messages: their number and their bytes.
-    pub(super) fn new(storage: &Arc<DynamicStorage>, queues: QueueLimits, retained: (usize, usize)) -> Self {
+    /// Creates routers with the same storage, and with the broker's limits of retained messages.
+    pub(super) fn new(storage: &Arc<DynamicStorage>, queues: QueueLimits, config: &BrokerConfig) -> Self {
         let router = || {
             let router = MessageRouter::with_storage(Arc::clone(storage)).with_fallback_queue_limits(queues);
-            Arc::new(router.with_retained_limits(retained.0, retained.1))
+            Arc::new(
+                router.with_retained_limits(config.max_retained_messages, config.max_retained_message_size),
+            )
         };
         Self {
             coordinator: router(),

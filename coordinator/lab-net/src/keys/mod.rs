@@ -48,7 +48,7 @@ pub enum KeysError {
         source: io::Error,
     },
     /// Other users can read a private key.
-    #[error("{} can be read by others (mode {mode:o}): run `chmod 600` on it, and consider who may have read it", .path.display())]
+    #[error("{} can be read by others (mode {mode:o})", .path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum KeysError {
         mode: u32,
     },
     /// Other users can replace a file.
-    #[error("{} can be written by others (mode {mode:o}): run `chmod go-w` on it, and consider who may have written there", .path.display())]
+    #[error("{} can be written by others (mode {mode:o})", .path.display())]
     Writable {
         /// The file or directory.
         path: PathBuf,
@@ -64,20 +64,20 @@ pub enum KeysError {
         mode: u32,
     },
     /// A file belongs to another user.
-    #[error("{} belongs to the user with the id {owner}, who can change it: run `chown` on it, and check its content", .path.display())]
+    #[error("{} belongs to the user with the id {owner}, who can change it", .path.display())]
     Foreign {
         /// The file or directory.
         path: PathBuf,
         owner: u32,
     },
     /// The authority's certificate and key do not match.
-    #[error("{} is not the certificate of {CA_KEY}: restore both from one copy; devices trust the certificate that they enrolled with", .0.display())]
+    #[error("{} is not the certificate of {CA_KEY}", .0.display())]
     Mismatched(
         /// The certificate.
         PathBuf,
     ),
     /// A file has other content than expected.
-    #[error("{} has no {what} in PEM: restore it from a copy", .path.display())]
+    #[error("{} has no {what} in PEM", .path.display())]
     Malformed {
         /// The expected content.
         what: &'static str,
@@ -87,6 +87,32 @@ pub enum KeysError {
     /// A certificate cannot be issued.
     #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
+}
+
+impl KeysError {
+    /// Returns what a user can do about it.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Exposed { path, .. } => Some(format!(
+                "run `chmod 600 {}`, and consider who may have read it",
+                path.display()
+            )),
+            Self::Writable { path, .. } => Some(format!(
+                "run `chmod go-w {}`, and consider who may have written there",
+                path.display()
+            )),
+            Self::Foreign { path, .. } => Some(format!(
+                "run `chown` on {}, and check its content",
+                path.display()
+            )),
+            Self::Mismatched(_) => Some(
+                "restore both from one copy; devices trust the certificate that they enrolled with"
+                    .to_owned(),
+            ),
+            Self::Malformed { .. } => Some("restore it from a copy".to_owned()),
+            Self::Io { .. } | Self::Issue(_) => None,
+        }
+    }
 }
 
 /// The lab's keys, loaded.

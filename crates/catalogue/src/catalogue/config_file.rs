@@ -57,6 +57,12 @@ pub enum CatalogueError {
         /// The known names, and what else the user may write.
         known: String,
     },
+    /// The benchmark has no samples for LoadGen.
+    #[error("{name} is measured by the client of the endpoints harness, and LoadGen does not run it")]
+    OfEndpoints {
+        /// The benchmark.
+        name: String,
+    },
     /// The named system has no values for a run.
     #[error("{file} has nothing for {benchmark} {scenario} on {engine}")]
     NothingForRun {

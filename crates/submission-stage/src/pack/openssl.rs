@@ -44,7 +44,7 @@ pub(super) fn encrypt<T>(
 ) -> Result<T, PackError> {
     let mut child = start("-e", password, Stdio::piped(), Stdio::piped())?;
     let (Some(input), Some(encrypted)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(ended(child, ("write", output), None));
+        return Err(ended(child, Work::of("write", output), None));
     };
     let (written, copied) = thread::scope(|scope| {
         // `openssl` stops reading if its output is not read.
@@ -64,9 +64,9 @@ pub(super) fn encrypt<T>(
         return Err(error).at("write", output)?;
     }
     match written {
-        Ok(value) => finish(child, ("write", output)).map(|()| value),
+        Ok(value) => finish(child, Work::of("write", output)).map(|()| value),
         // The message of `openssl` explains more than the broken pipe.
-        Err(error) => Err(ended(child, ("write", output), Some(error))),
+        Err(error) => Err(ended(child, Work::of("write", output), Some(error))),
     }
 }
 
@@ -79,12 +79,12 @@ pub(super) fn decrypt<T>(
     let source = regular_file::open(input).at("open", input)?;
     let mut child = start("-d", password, source.into(), Stdio::piped())?;
     let Some(output) = child.stdout.take() else {
-        return Err(ended(child, ("decrypt", input), None));
+        return Err(ended(child, Work::of("decrypt", input), None));
     };
     let value = read_on(output, read);
     match value {
-        Ok(value) => finish(child, ("decrypt", input)).map(|()| value),
-        Err(error) => Err(ended(child, ("decrypt", input), Some(error))),
+        Ok(value) => finish(child, Work::of("decrypt", input)).map(|()| value),
+        Err(error) => Err(ended(child, Work::of("decrypt", input), Some(error))),
     }
 }
 
@@ -112,7 +112,21 @@ fn start(mode: &str, password: &Password, input: Stdio, output: Stdio) -> Result
     child.map_err(|source| PackError::NoOpenssl { source })
 }
 
-fn finish(child: Child, work: (&'static str, &Path)) -> Result<(), PackError> {
+/// What `openssl` does, for messages.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    action: &'static str,
+    /// The package.
+    path: &'a Path,
+}
+
+impl<'a> Work<'a> {
+    const fn of(action: &'static str, path: &'a Path) -> Self {
+        Self { action, path }
+    }
+}
+
+fn finish(child: Child, work: Work<'_>) -> Result<(), PackError> {
     let (succeeded, messages) = wait(child);
     if succeeded {
         return Ok(());
@@ -120,17 +134,17 @@ fn finish(child: Child, work: (&'static str, &Path)) -> Result<(), PackError> {
     Err(failed(work, messages))
 }
 
-/// Returns the error with the messages of `openssl`, its action and the package.
-fn failed((action, path): (&'static str, &Path), messages: String) -> PackError {
+/// Returns the error with the messages of `openssl`.
+fn failed(work: Work<'_>, messages: String) -> PackError {
     PackError::Openssl {
-        action,
-        path: path.to_owned(),
+        action: work.action,
+        path: work.path.to_owned(),
         messages,
     }
 }
 
 /// Returns the error of a process whose pipe was closed early: the messages of `openssl`, unless it succeeded.
-fn ended(child: Child, work: (&'static str, &Path), error: Option<PackError>) -> PackError {
+fn ended(child: Child, work: Work<'_>, error: Option<PackError>) -> PackError {
     let (succeeded, messages) = wait(child);
     match error {
         Some(

@@ -218,8 +218,12 @@ fn plain_microseconds(text: &[u8; PLAIN]) -> Option<i64> {
     let (hour, minute, second) = (number(11, 13), number(14, 16), number(17, 19));
     let thousandths = number(20, 23);
     let stamp = Stamp {
-        date: (year, month, day),
-        time: (hour, minute, second),
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
         micros: thousandths * 1000,
     };
     stamp.microseconds().filter(|_| !odd)
@@ -240,8 +244,12 @@ fn any_microseconds(text: &str) -> Option<i64> {
     let valid = (1..=6).contains(&digits) && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let fraction: i64 = fraction.parse().ok().filter(|_| valid)?;
     let stamp = Stamp {
-        date: (year, month, day),
-        time: (hour, minute, second),
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
         micros: fraction * 10_i64.pow(u32::try_from(6 - digits).ok()?),
     };
     stamp.microseconds()
@@ -249,17 +257,27 @@ fn any_microseconds(text: &str) -> Option<i64> {
 
 /// The numbers of a timestamp.
 struct Stamp {
-    /// The year, month and day.
-    date: (i64, i64, i64),
-    /// The hour, minute and second.
-    time: (i64, i64, i64),
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
     micros: i64,
 }
 
 impl Stamp {
     /// Returns the microseconds since the year 0, or `None` if a number is out of range.
     fn microseconds(&self) -> Option<i64> {
-        let ((year, month, day), (hour, minute, second)) = (self.date, self.time);
+        let Self {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            micros,
+        } = *self;
         let valid = (1..=12).contains(&month)
             && (1..=31).contains(&day)
             && (1..=9999).contains(&year)
@@ -267,7 +285,7 @@ impl Stamp {
             && (0..60).contains(&minute)
             && (0..62).contains(&second);
         let seconds = || ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-        valid.then(|| seconds() * 1_000_000 + self.micros)
+        valid.then(|| seconds() * 1_000_000 + micros)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks the queries that LoadGen generates from a run's settings and seeds: their number, duration and samples.
 
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 use regatta_loadgen::{
     effective::EffectiveSettings,
@@ -138,20 +138,22 @@ fn is_written(samples: &[usize], logged: &ListEnds) -> bool {
 }
 
 /// Counts of the generated queries, by the names in LoadGen's log.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Counts {
-    /// The smallest and the largest number of queries, because the log gives rates with six digits.
-    queries: (f64, f64),
+    /// The possible numbers of queries: a range, because the log gives rates with six digits.
+    queries: RangeInclusive<f64>,
     samples: u64,
     /// The mean time from one query to the next, in nanoseconds.
     between_ns: f64,
-    /// The number of queries at the logged rate, and the end of the last one in nanoseconds.
-    exact: (f64, f64),
+    /// The number of queries at exactly the logged rate.
+    exact_queries: f64,
+    /// The end of the last query at exactly the logged rate, in nanoseconds.
+    exact_end_ns: f64,
 }
 
 impl Counts {
     fn has(&self, queries: f64) -> bool {
-        (self.queries.0..=self.queries.1).contains(&queries)
+        self.queries.contains(&queries)
     }
 }
 
@@ -179,7 +181,11 @@ fn counts(
         return;
     };
     if !plan.has(queries) {
-        let text = format!("{} is {queries}, the settings make {}", keys[0], plan.queries.0);
+        let text = format!(
+            "{} is {queries}, the settings make {}",
+            keys[0],
+            plan.queries.start()
+        );
         run.error(findings, rules::SETTINGS, keys[0], text);
     }
     // LoadGen up to v4.1 logs the number before it is padded to whole sets.
@@ -190,7 +196,7 @@ fn counts(
     }
     // The last arrivals in Server can be closer together than the mean.
     let (expected, few) = match settings.scenario {
-        _ if queries == plan.exact.0 => (plan.exact.1, queries),
+        _ if queries == plan.exact_queries => (plan.exact_end_ns, queries),
         Scenario::Server => (plan.between_ns * queries, plan.between_ns * FEW_ARRIVALS),
         _ => (plan.between_ns * queries, queries),
     };
@@ -225,10 +231,11 @@ fn planned(settings: &EffectiveSettings, set: &LoadableSet, permutation: bool, r
     // LoadGen before v5.0 pads differently, by at most one set.
     let step = if permutation && !recent { loaded } else { 0.0 };
     let counts = |(fewest, most): (f64, f64)| Counts {
-        queries: (fewest - step, most + step),
+        queries: fewest - step..=most + step,
         samples,
         between_ns: duration / queries,
-        exact: (queries, duration),
+        exact_queries: queries,
+        exact_end_ns: duration,
     };
     // LoadGen v4.0 and v4.1 generate the Offline query once per sample, and issue it once.
     match permutation && settings.scenario == Scenario::Offline {
