@@ -24,7 +24,7 @@ use regatta_types::{
     engine_settings::EngineSettings,
 };
 
-use self::{board::Origin, choice::Named, report::Report};
+use self::{board::Origin, choice::Named, report::BenchReport};
 use crate::{
     cli::BenchArgs,
     exit::Failure,
@@ -90,7 +90,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
         Some(path) => run_with_issue_log(&ready, path)?,
     };
     ready.keep_response_units(&log_dir)?;
-    let report = Report::new(args, system, ready.harness().engine(), not_submittable, &outcome);
+    let report = BenchReport::new(args, system, ready.harness().engine(), not_submittable, &outcome);
     report
         .print(args.format, &mut io::stdout().lock())
         .context("the result cannot be printed")?;

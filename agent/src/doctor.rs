@@ -27,7 +27,7 @@ use crate::{
 
 /// The complete report.
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     #[serde(flatten)]
     examination: Examination,
     /// `None` for another system's root.
@@ -35,7 +35,7 @@ struct Report {
     installed: Option<InstalledParts>,
 }
 
-impl Report {
+impl DoctorReport {
     /// Examines the board below `root`. `scratch` is where runs without assets find their files.
     fn of(root: &Path, gpus: Option<Vec<GpuFacts>>, scratch: Option<&Path>) -> Self {
         Self {
@@ -62,7 +62,7 @@ pub(crate) fn examine(
     gpus: &[GpuFacts],
     scratch: Option<&Path>,
 ) -> io::Result<(String, String)> {
-    let report = Report::of(root, Some(gpus.to_vec()), scratch);
+    let report = DoctorReport::of(root, Some(gpus.to_vec()), scratch);
     let json = serde_json::to_string(&report)?;
     let mut text = Vec::new();
     report.write_text(&mut text)?;
@@ -83,7 +83,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     }
     let gpus = is_this_system(&args.root).then(|| gpus::probe().0);
     let scratch = env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from);
-    let report = Report::of(&args.root, gpus, scratch.as_deref());
+    let report = DoctorReport::of(&args.root, gpus, scratch.as_deref());
     let mut out = io::stdout().lock();
     let printed = if args.json || args.format == Format::Json {
         serde_json::to_string_pretty(&report)

@@ -126,14 +126,14 @@ impl Client {
 
 /// The parts of a response head that are used.
 #[derive(Debug, PartialEq, Eq)]
-struct Head {
+struct ResponseHead {
     status: u16,
     length: u64,
     begins_at: Option<u64>,
 }
 
 /// Reads a response head. Also returns the bytes of the body that were read with it.
-fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
+fn read_head(stream: &mut impl io::Read) -> io::Result<(ResponseHead, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -152,7 +152,7 @@ fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
 }
 
 /// Parses a response head at the start of `bytes`. Returns it with its length, or `None` if it is incomplete.
-fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, usize)>> {
+fn parse_head(bytes: &[u8]) -> io::Result<Option<(ResponseHead, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
     let httparse::Status::Complete(length) = response.parse(bytes).map_err(io::Error::other)? else {
@@ -168,7 +168,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, usize)>> {
     let content = value("content-length").and_then(|value| value.parse().ok());
     let begins_at = value("content-range")
         .and_then(|value| value.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok());
-    let head = Head {
+    let head = ResponseHead {
         status: response.code.unwrap_or(0),
         length: content.ok_or_else(|| io::Error::other("the response has no length"))?,
         begins_at,
@@ -218,7 +218,7 @@ mod tests {
         let answer =
             b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 17-19/20\r\ncontent-length: 3\r\n\r\nabc";
         let (head, early) = read_head(&mut answer.as_slice()).unwrap();
-        let expected = Head {
+        let expected = ResponseHead {
             status: 206,
             length: 3,
             begins_at: Some(17),

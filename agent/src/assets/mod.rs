@@ -32,7 +32,7 @@ pub(crate) use self::error::AssetError;
 pub(crate) use self::store::{AssetStore, Limits};
 use self::{
     client::Client,
-    pull::{Piece, Puller},
+    pull::{AssetPiece, Puller},
 };
 use crate::{enrollment::Enrollment, identity::DeviceIdentity};
 
@@ -41,7 +41,7 @@ const MAX_MANIFEST: u64 = 64 << 20;
 
 /// The progress of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct DownloadProgress {
     /// Bytes on the device.
     pub(crate) done: u64,
     /// Bytes of all needed assets.
@@ -52,7 +52,7 @@ pub(crate) struct Progress {
 
 /// The parameters of a download.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct FetchRequest {
     /// Directory of the key, the enrollment and the asset store.
     pub(crate) state_dir: PathBuf,
     /// The device's identity.
@@ -80,22 +80,25 @@ pub(crate) fn server_at(server: &str, host: &str) -> String {
 ///
 /// # Errors
 /// [`AssetError`]. Received data is kept, and the next attempt continues with it.
-pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result<(), AssetError> {
-    let store = AssetStore::open(&order.state_dir)?;
-    let needed = &order.assets.needed;
+pub(crate) fn fetch(
+    request: &FetchRequest,
+    progress: &mut dyn FnMut(DownloadProgress),
+) -> Result<(), AssetError> {
+    let store = AssetStore::open(&request.state_dir)?;
+    let needed = &request.assets.needed;
     let missing: Vec<&Asset> = needed.iter().filter(|asset| !store.use_now(asset)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let mut pinned = order.pinned.clone();
+    let mut pinned = request.pinned.clone();
     pinned.extend(needed.iter().map(|asset| asset.sha256.clone()));
-    store.free_space(&missing, &pinned, order.limits)?;
-    let enrollment = Enrollment::load(&order.state_dir)?.ok_or(AssetError::NotEnrolled)?;
-    let client = Client::new(&order.assets.server, enrollment.tls(&order.identity)?);
+    store.free_space(&missing, &pinned, request.limits)?;
+    let enrollment = Enrollment::load(&request.state_dir)?.ok_or(AssetError::NotEnrolled)?;
+    let client = Client::new(&request.assets.server, enrollment.tls(&request.identity)?);
     let total = needed.iter().map(|asset| asset.bytes).sum();
     let here: u64 = total - missing.iter().map(|asset| asset.bytes).sum::<u64>();
-    let mut report = |done, waits| progress(Progress { done, total, waits });
-    let mut puller = Puller::new(client, &order.cancelled, here, &mut report);
+    let mut report = |done, waits| progress(DownloadProgress { done, total, waits });
+    let mut puller = Puller::new(client, &request.cancelled, here, &mut report);
     for asset in missing {
         let fetched = match asset.kind {
             AssetKind::File => fetch_file(&store, asset, &mut puller),
@@ -112,7 +115,7 @@ pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result
 
 fn fetch_file(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
     let part = store.part(&asset.sha256);
-    let piece = Piece {
+    let piece = AssetPiece {
         path: part.clone(),
         bytes: asset.bytes,
         sha256: asset.sha256.clone(),
@@ -138,7 +141,7 @@ fn fetch_tree(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Res
         let line: ManifestLine = line
             .and_then(|line| line.parse().map_err(io::Error::other))
             .map_err(disk)?;
-        Ok(Piece {
+        Ok(AssetPiece {
             path: part.join(&line.path),
             bytes: line.bytes,
             name: format!("{}/{}", asset.path, line.path),
@@ -159,7 +162,7 @@ fn fetch_manifest(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) ->
         });
     }
     let part = store.manifest(&format!("{}.part", asset.sha256));
-    let piece = Piece {
+    let piece = AssetPiece {
         path: part.clone(),
         bytes,
         sha256: asset.sha256.clone(),

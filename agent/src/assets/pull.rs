@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A file of the byte sequence.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct AssetPiece {
     /// The path to write.
     pub(super) path: PathBuf,
     /// Its length.
@@ -95,7 +95,7 @@ impl<'a> Puller<'a> {
     pub(super) fn pull(
         &mut self,
         address: &str,
-        pieces: impl Iterator<Item = Result<Piece, AssetError>>,
+        pieces: impl Iterator<Item = Result<AssetPiece, AssetError>>,
     ) -> Result<(), AssetError> {
         self.open = None;
         let mut begin = 0;
@@ -108,14 +108,14 @@ impl<'a> Puller<'a> {
     }
 
     /// Downloads a file that the progress does not count.
-    pub(super) fn pull_uncounted(&mut self, address: &str, piece: Piece) -> Result<(), AssetError> {
+    pub(super) fn pull_uncounted(&mut self, address: &str, piece: AssetPiece) -> Result<(), AssetError> {
         let done = self.done;
         let pulled = self.pull(address, std::iter::once(Ok(piece)));
         self.done = done;
         pulled
     }
 
-    fn pull_one(&mut self, address: &str, begin: u64, piece: &Piece) -> Result<(), AssetError> {
+    fn pull_one(&mut self, address: &str, begin: u64, piece: &AssetPiece) -> Result<(), AssetError> {
         let disk = |source| disk(piece, source);
         let done = self.done;
         // A second attempt starts from scratch, if the file had contents that did not match.
@@ -145,7 +145,7 @@ impl<'a> Puller<'a> {
         &mut self,
         address: &str,
         begin: u64,
-        piece: &Piece,
+        piece: &AssetPiece,
         target: &mut Target,
     ) -> Result<(), AssetError> {
         let mut buffer = vec![0; PIECE];
@@ -234,7 +234,7 @@ impl<'a> Puller<'a> {
 
 impl Target {
     /// Opens a file for continuation: hashes its contents, and truncates it if it is too long.
-    fn open(piece: &Piece) -> io::Result<Self> {
+    fn open(piece: &AssetPiece) -> io::Result<Self> {
         if let Some(directory) = piece.path.parent() {
             fs::create_dir_all(directory)?;
         }
@@ -279,7 +279,7 @@ impl Target {
     }
 }
 
-fn disk(piece: &Piece, source: io::Error) -> AssetError {
+fn disk(piece: &AssetPiece, source: io::Error) -> AssetError {
     AssetError::Disk {
         path: piece.path.clone(),
         source,

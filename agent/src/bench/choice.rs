@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use regatta_catalogue::catalogue::{BenchmarkCatalogue, CatalogueError};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{
-    benchmark::{Accuracy, Benchmark, Dataset, DetectionClasses, Dtype, Metric, Model, Response},
+    benchmark::{Accuracy, AccuracyMetric, Benchmark, Dataset, DetectionClasses, Dtype, Model, Response},
     documents::{Document as _, EngineKind, RunSpec},
     engine_settings::EngineSettings,
     layout::Layout,
@@ -181,7 +181,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
         },
         prep: None,
         accuracy: Accuracy {
-            metric: Metric::Top1,
+            metric: AccuracyMetric::Top1,
             reference: 0.0,
             factor: 1.0,
             classes: DetectionClasses::Categories,

@@ -23,7 +23,7 @@ use crate::{
 
 /// The result of a `bench`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     model: String,
     scenario: String,
     mode: String,
@@ -41,8 +41,8 @@ pub(crate) struct Report {
     judged: Option<Judged>,
     metric: Option<MetricLine>,
     early_stopping: Vec<String>,
-    accuracy: Option<Counts>,
-    performance: Option<Counts>,
+    accuracy: Option<IssuedCounts>,
+    performance: Option<IssuedCounts>,
     warnings: Vec<String>,
     not_a_measurement: Vec<String>,
     /// The file with the units' times.
@@ -93,7 +93,7 @@ impl Judged {
 
 /// Number of issued queries and samples.
 #[derive(Debug, Serialize)]
-struct Counts {
+struct IssuedCounts {
     queries: u64,
     samples: u64,
 }
@@ -107,7 +107,7 @@ pub(crate) fn tell_missing_engine(format: Format, error: &PrepareError) {
     }
 }
 
-impl Report {
+impl BenchReport {
     /// Creates the report of a run.
     pub(crate) fn new(
         args: &BenchArgs,
@@ -117,7 +117,7 @@ impl Report {
         outcome: &Outcome,
     ) -> Self {
         let performance = outcome.performance.as_ref();
-        let counts = |issued: regatta_loadgen::outcome::Issued| Counts {
+        let counts = |issued: regatta_loadgen::outcome::Issued| IssuedCounts {
             queries: issued.queries,
             samples: issued.samples,
         };

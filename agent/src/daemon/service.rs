@@ -62,7 +62,7 @@ pub(crate) struct Service<L> {
 
 /// What the loop waits for.
 #[derive(Debug)]
-enum Event<Receipt> {
+enum ServiceEvent<Receipt> {
     Link(LinkEvent<Receipt>),
     Executor(ExecutorEvent),
     Sealer(SealEvent),
@@ -127,46 +127,48 @@ impl<L: Link> Service<L> {
         Ok(())
     }
 
-    async fn next_event(&mut self, wakeups: &mut Wakeups, now: Instant) -> Event<L::Receipt> {
+    async fn next_event(&mut self, wakeups: &mut Wakeups, now: Instant) -> ServiceEvent<L::Receipt> {
         let wants_to_publish = self.connected && self.has_publication(now);
         let deadline = self.deadline(now);
         let has_active_run = self.executor.has_active_run();
         let needs_slot = self.may_start_run() && self.runs.is_start_due(now, self.delivery_progress());
         tokio::select! {
-            event = self.executor.next() => Event::Executor(event),
-            event = self.link.next(wants_to_publish) => Event::Link(event),
-            event = self.sealer.next() => Event::Sealer(event),
-            event = self.delivery.next() => Event::Delivery(event),
-            wakeup = wakeups.next(has_active_run) => Event::Wakeup(wakeup),
-            slot = self.run_slots.next(needs_slot) => Event::RunSlot(slot),
-            () = wait_until(deadline) => Event::Deadline,
+            event = self.executor.next() => ServiceEvent::Executor(event),
+            event = self.link.next(wants_to_publish) => ServiceEvent::Link(event),
+            event = self.sealer.next() => ServiceEvent::Sealer(event),
+            event = self.delivery.next() => ServiceEvent::Delivery(event),
+            wakeup = wakeups.next(has_active_run) => ServiceEvent::Wakeup(wakeup),
+            slot = self.run_slots.next(needs_slot) => ServiceEvent::RunSlot(slot),
+            () = wait_until(deadline) => ServiceEvent::Deadline,
         }
     }
 
-    fn handle(&mut self, event: Event<L::Receipt>, supervisor: &Supervisor) -> ControlFlow<()> {
+    fn handle(&mut self, event: ServiceEvent<L::Receipt>, supervisor: &Supervisor) -> ControlFlow<()> {
         match event {
-            Event::Link(event) => return self.handle_link(event),
-            Event::Executor(event) => {
+            ServiceEvent::Link(event) => return self.handle_link(event),
+            ServiceEvent::Executor(event) => {
                 let bytes_sent = self.link.bytes_sent();
                 let execution = self
                     .executor
                     .handle(event, &self.device, bytes_sent, Instant::now());
                 self.route_execution(execution);
             }
-            Event::Sealer(SealEvent::Flushed(run, on_disk))
-            | Event::Delivery(DeliveryEvent::Flushed(run, on_disk)) => {
+            ServiceEvent::Sealer(SealEvent::Flushed(run, on_disk))
+            | ServiceEvent::Delivery(DeliveryEvent::Flushed(run, on_disk)) => {
                 self.runs.open_for_delivery(run, &on_disk);
             }
-            Event::Sealer(SealEvent::Sealed(run, sealed)) => {
+            ServiceEvent::Sealer(SealEvent::Sealed(run, sealed)) => {
                 let event = self.runs.set_sealed(run, sealed);
                 self.route(event);
                 let needs_sealing = self.runs.get(run).is_some_and(Run::needs_sealing);
                 self.sealer.settle(run, needs_sealing, Instant::now());
             }
-            Event::Delivery(DeliveryEvent::FlushFailed(run, error)) => self.runs.set_unflushed(run, error),
-            Event::RunSlot(slot) => self.run_slots.hold(slot),
-            Event::Delivery(DeliveryEvent::FlushingEnded) => {}
-            Event::Wakeup(Wakeup::Heartbeat) => {
+            ServiceEvent::Delivery(DeliveryEvent::FlushFailed(run, error)) => {
+                self.runs.set_unflushed(run, error)
+            }
+            ServiceEvent::RunSlot(slot) => self.run_slots.hold(slot),
+            ServiceEvent::Delivery(DeliveryEvent::FlushingEnded) => {}
+            ServiceEvent::Wakeup(Wakeup::Heartbeat) => {
                 if !self.executor.has_active_run() {
                     log_file::limit_size(&self.device.config().state_dir);
                 }
@@ -176,14 +178,14 @@ impl<L: Link> Service<L> {
                 let execution = self.executor.check_free_space();
                 self.route_execution(execution);
             }
-            Event::Wakeup(Wakeup::Watchdog) => supervisor.alive(),
-            Event::Wakeup(Wakeup::CertificateCheck) => self.device.renew_certificate_when_due(),
-            Event::Wakeup(Wakeup::GpusFound(gpus)) => {
+            ServiceEvent::Wakeup(Wakeup::Watchdog) => supervisor.alive(),
+            ServiceEvent::Wakeup(Wakeup::CertificateCheck) => self.device.renew_certificate_when_due(),
+            ServiceEvent::Wakeup(Wakeup::GpusFound(gpus)) => {
                 self.device.add_gpus(gpus);
                 self.announcements.queue_hello();
             }
-            Event::Wakeup(Wakeup::Stop) => self.begin_to_stop(Instant::now()),
-            Event::Deadline => self.handle_deadline(Instant::now()),
+            ServiceEvent::Wakeup(Wakeup::Stop) => self.begin_to_stop(Instant::now()),
+            ServiceEvent::Deadline => self.handle_deadline(Instant::now()),
         }
         ControlFlow::Continue(())
     }

@@ -159,9 +159,9 @@ fn shown(why: &str) -> String {
     escape(&start).into_owned()
 }
 
-type Stream = StreamOwned<ClientConnection, TcpStream>;
+type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-fn connect(place: &Place) -> io::Result<Stream> {
+fn connect(place: &Place) -> io::Result<TlsStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -186,7 +186,7 @@ fn connect(place: &Place) -> io::Result<Stream> {
     Err(last)
 }
 
-fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrollResponse, FrameError>> {
+fn read_answer(stream: &mut TlsStream) -> io::Result<Result<EnrollResponse, FrameError>> {
     let mut bytes = vec![0; frame::HEADER_LEN];
     stream.read_exact(&mut bytes)?;
     let length = match frame::stated_length(&bytes) {

@@ -14,7 +14,7 @@ use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_tensorrt::{CacheEntry, EngineCache, Model};
 use serde_json::Value;
 
-use super::{prepared_run::RunPlan, run_dir::RunDir};
+use super::{prepared_run::RunPlan, run_output::RunOutput};
 use crate::exit::Failure;
 
 const DESCRIPTIONS: &str = "engines.json";
@@ -25,7 +25,7 @@ const REMOVED: &str = "removed-engines.json";
 ///
 /// # Errors
 /// [`Failure`] when a file cannot be read or written, or the cache of these samples is gone.
-pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
+pub(super) fn keep_calibrations(plan: &RunPlan, run_output: &RunOutput) -> Result<(), Failure> {
     let Some(path) = calibration_path(&plan.engine.settings, plan.scratch.as_deref()) else {
         return Ok(());
     };
@@ -46,7 +46,7 @@ pub(super) fn keep_calibrations(plan: &RunPlan, run_dir: &RunDir) -> Result<(), 
                 directory.display()
             )
         })?;
-        write(&run_dir.files().join(&name), &scales)?;
+        write(&run_output.files().join(&name), &scales)?;
     }
     Ok(())
 }
@@ -75,20 +75,20 @@ pub(super) fn remove_calibrated(plan: &RunPlan) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Returns a [`Failure`] when an engine is not in the cache or cannot be removed.
-pub(super) fn remove(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
+pub(super) fn remove(plan: &RunPlan, run_output: &RunOutput) -> Result<(), Failure> {
     let named = plan.engine.settings.gpu_engine.as_deref().unwrap_or_default();
     let keys: Vec<String> = named.split(',').map(|key| key.trim().to_owned()).collect();
     let cache = EngineCache::new(engine_cache(plan.scratch.as_deref()));
     cache.remove(&keys).map_err(Failure::could_not)?;
     let text = serde_json::to_vec(&keys).context("the removed engines cannot be written as JSON")?;
-    write(&run_dir.files().join(REMOVED), &text)
+    write(&run_output.files().join(REMOVED), &text)
 }
 
 /// Describes every engine of the run's model, as `engine inspect` does.
 ///
 /// # Errors
 /// [`Failure`] when there is none, or when TensorRT is missing.
-pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
+pub(super) fn inspect(plan: &RunPlan, run_output: &RunOutput) -> Result<(), Failure> {
     let (cache, engines) = engines_of_model(plan)?;
     let settings = &plan.engine.settings;
     let plugins = plugin_libraries(settings, &plan.benchmark.model, plan.scratch.as_deref());
@@ -105,7 +105,7 @@ pub(super) fn inspect(plan: &RunPlan, run_dir: &RunDir) -> Result<(), Failure> {
     }
     let text =
         serde_json::to_vec_pretty(&descriptions).context("the descriptions cannot be written as JSON")?;
-    write(&run_dir.files().join(DESCRIPTIONS), &text)
+    write(&run_output.files().join(DESCRIPTIONS), &text)
 }
 
 /// Returns the cache, and the directories and entries of the engines of the model's networks in it. Damaged engines are left out.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub(crate) enum Event {
+pub(crate) enum RunProcessEvent {
     /// The run has entered a phase (`preparing`, `ready`, `running`, `draining`).
     Phase { phase: RunPhase },
     /// The run is still being prepared.
@@ -22,7 +22,7 @@ pub(crate) enum Event {
     },
 }
 
-impl Event {
+impl RunProcessEvent {
     /// Writes the event as one line and flushes it. A stand-alone `exec` prints it on the terminal.
     pub(crate) fn send(&self, mut to: impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;

@@ -10,7 +10,7 @@ pub(crate) mod event;
 mod loadgens;
 mod missing_engine;
 pub(crate) mod prepared_run;
-mod run_dir;
+mod run_output;
 mod tuning;
 
 use std::{io, path::Path};
@@ -30,9 +30,9 @@ use regatta_types::{
 };
 
 use self::{
-    event::Event,
+    event::RunProcessEvent,
     prepared_run::{PreparedRun, RunPlan, ended_well},
-    run_dir::RunDir,
+    run_output::RunOutput,
 };
 use crate::{
     cli::{BuildCommand, ExecArgs},
@@ -47,7 +47,7 @@ use crate::{
 /// [`Failure`], which was also reported as an event.
 pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
     run(args).inspect_err(|failure| {
-        tell(&Event::Failed {
+        tell(&RunProcessEvent::Failed {
             reason: failure.to_string(),
         })
     })
@@ -55,14 +55,14 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Failure> {
 
 fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     let spec = read_spec(&args.spec)?;
-    let run_dir = RunDir::of_spec(&args.spec);
+    let run_output = RunOutput::of_spec(&args.spec);
     tell_phase(RunPhase::Preparing);
-    run_dir.lay_out(&spec.conf)?;
+    run_output.lay_out(&spec.conf)?;
     let run_plan = RunPlan {
         benchmark: spec.benchmark.clone(),
         engine: engine(&spec),
         loadgen: spec.loadgen.clone(),
-        request: request(&spec, &run_dir),
+        request: request(&spec, &run_output),
         scratch: args.scratch.clone(),
         learn: false,
     };
@@ -72,33 +72,33 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
         // The daemon has downloaded them.
         attempt.started = Some(begun);
         tell_phase(RunPhase::Ready);
-        return end_without_loadgen(&run_dir, attempt);
+        return end_without_loadgen(&run_output, attempt);
     }
     if spec.task == RunTask::Tune {
         attempt.started = Some(begun);
         tell_phase(RunPhase::Ready);
         tell_phase(RunPhase::Running);
-        tuning::tune(&spec, &args.spec, &run_dir, args.scratch.as_deref())?;
-        return end_without_loadgen(&run_dir, attempt);
+        tuning::tune(&spec, &args.spec, &run_output, args.scratch.as_deref())?;
+        return end_without_loadgen(&run_output, attempt);
     }
     if spec.task == RunTask::EngineInspection {
         attempt.started = Some(begun);
         tell_phase(RunPhase::Ready);
-        built_engines::inspect(&run_plan, &run_dir)?;
-        return end_without_loadgen(&run_dir, attempt);
+        built_engines::inspect(&run_plan, &run_output)?;
+        return end_without_loadgen(&run_output, attempt);
     }
     if spec.task == RunTask::EngineRemoval {
         attempt.started = Some(begun);
         tell_phase(RunPhase::Ready);
-        built_engines::remove(&run_plan, &run_dir)?;
-        return end_without_loadgen(&run_dir, attempt);
+        built_engines::remove(&run_plan, &run_output)?;
+        return end_without_loadgen(&run_output, attempt);
     }
     let mut recalibrates = run_plan.engine.settings.engine_build == Some(EngineBuild::Recalibrate);
     if recalibrates {
         built_engines::remove_calibrated(&run_plan)?;
     }
     let mut build = |missing: &MissingEngine| {
-        let report = |reason| tell(&Event::Preparing { reason });
+        let report = |reason| tell(&RunProcessEvent::Preparing { reason });
         let mut command = BuildCommand::of(missing);
         // The run's other engines use the new scales.
         if std::mem::take(&mut recalibrates) {
@@ -108,20 +108,20 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     };
     let mut builder = EngineBuilder::new(&mut build);
     let ready = run_plan.clone().prepare(Some(&mut builder))?;
-    run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
+    run_output.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
-    run_dir.write_attempt(&attempt)?;
+    run_output.write_attempt(&attempt)?;
     tell_phase(RunPhase::Ready);
     if spec.task == RunTask::EngineBuild {
         attempt.started = Some(begun);
-        built_engines::keep_calibrations(&run_plan, &run_dir)?;
-        return end_without_loadgen(&run_dir, attempt);
+        built_engines::keep_calibrations(&run_plan, &run_output)?;
+        return end_without_loadgen(&run_output, attempt);
     }
     let ended = measure(&ready, &mut attempt).and_then(|outcome| match ready.fault() {
         Some(fault) => Err(fault),
         None => Ok(outcome),
     });
-    match (ended, keep(&ready, &run_dir, &attempt)) {
+    match (ended, keep(&ready, &run_output, &attempt)) {
         (Ok(outcome), Ok(())) if ended_well(&outcome) => Ok(ExitCode::Success),
         (Ok(_), Ok(())) => Ok(ExitCode::Negative),
         (Ok(_), Err(unkept)) => Err(unkept.into()),
@@ -132,11 +132,11 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Ends a run that is not a measurement once its work is done. Later runs use the engines or assets that it leaves.
-fn end_without_loadgen(run_dir: &RunDir, mut attempt: Attempt) -> Result<ExitCode, Failure> {
+fn end_without_loadgen(run_output: &RunOutput, mut attempt: Attempt) -> Result<ExitCode, Failure> {
     attempt.ended = Some(clock::read());
     tell_phase(RunPhase::Draining);
-    run_dir.flush()?;
-    run_dir.write_attempt(&attempt)?;
+    run_output.flush()?;
+    run_output.write_attempt(&attempt)?;
     Ok(ExitCode::Success)
 }
 
@@ -165,10 +165,10 @@ fn measure(ready: &PreparedRun, attempt: &mut Attempt) -> Result<Outcome, Failur
 ///
 /// # Errors
 /// When a file cannot be written or flushed. The verdict is then not written.
-fn keep(ready: &PreparedRun, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Result<()> {
-    ready.keep_response_units(&run_dir.files())?;
-    run_dir.flush()?;
-    run_dir.write_attempt(attempt)
+fn keep(ready: &PreparedRun, run_output: &RunOutput, attempt: &Attempt) -> anyhow::Result<()> {
+    ready.keep_response_units(&run_output.files())?;
+    run_output.flush()?;
+    run_output.write_attempt(attempt)
 }
 
 fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
@@ -186,9 +186,9 @@ fn engine(spec: &RunSpec) -> EngineSpec {
     engine
 }
 
-fn request(spec: &RunSpec, run_dir: &RunDir) -> RunRequest {
+fn request(spec: &RunSpec, run_output: &RunOutput) -> RunRequest {
     let model = &spec.benchmark.loadgen_model;
-    let mut request = RunRequest::new(model, spec.scenario, spec.mode, run_dir.files());
+    let mut request = RunRequest::new(model, spec.scenario, spec.mode, run_output.files());
     request.mlperf_conf = Some(ConfText::new("mlperf.conf", &spec.conf.mlperf_conf));
     request.user_conf = Some(ConfText::new("user.conf", &spec.conf.user_conf));
     request.audit_config = spec
@@ -211,10 +211,10 @@ fn identity(outcome: &Outcome, ready: &PreparedRun) -> LoadgenIdentity {
 }
 
 fn tell_phase(phase: RunPhase) {
-    tell(&Event::Phase { phase });
+    tell(&RunProcessEvent::Phase { phase });
 }
 
 /// Sends an event to the daemon. If the daemon is gone, the run continues: the next daemon finds its files.
-fn tell(event: &Event) {
+fn tell(event: &RunProcessEvent) {
     let _ = event.send(io::stdout().lock());
 }

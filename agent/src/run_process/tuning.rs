@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use regatta_types::documents::{PowerSetting, RunLength, RunSpec};
 
-use super::run_dir::RunDir;
+use super::run_output::RunOutput;
 use crate::exit::Failure;
 
 /// The systems file.
@@ -25,10 +25,10 @@ const REPORT: &str = "tune.txt";
 pub(super) fn tune(
     spec: &RunSpec,
     spec_path: &Path,
-    run_dir: &RunDir,
+    run_output: &RunOutput,
     scratch: Option<&Path>,
 ) -> Result<(), Failure> {
-    let files = run_dir.files();
+    let files = run_output.files();
     let report = files.join(REPORT);
     let printed = File::create(&report).with_context(|| format!("cannot write {}", report.display()))?;
     let power = match &spec.state {

@@ -54,11 +54,11 @@ struct Missing {
 
 /// The parts of `bench`'s report that are used.
 #[derive(Debug, Deserialize)]
-struct Report {
+struct TrialReport {
     engine: String,
     reasons: Vec<String>,
     metric: Option<Metric>,
-    performance: Option<Counts>,
+    performance: Option<PerformanceCounts>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,7 +67,7 @@ struct Metric {
 }
 
 #[derive(Debug, Deserialize)]
-struct Counts {
+struct PerformanceCounts {
     samples: u64,
 }
 
@@ -151,7 +151,7 @@ impl Trials {
         length: Duration,
         key: &str,
         expected: f64,
-    ) -> Result<(f64, Report), TrialFailure> {
+    ) -> Result<(f64, TrialReport), TrialFailure> {
         let conf = self.directory.join("user.conf");
         fs::write(&conf, self.conf(length, key, expected))
             .map_err(|error| TrialFailure(format!("cannot be started: {error}")))?;
@@ -174,7 +174,7 @@ impl Trials {
     }
 
     /// Returns the report of a `bench`. Missing engines are built first, for one unit after the other.
-    fn report(&mut self, words: &[String], length: Duration) -> Result<Report, TrialFailure> {
+    fn report(&mut self, words: &[String], length: Duration) -> Result<TrialReport, TrialFailure> {
         loop {
             let patience = self.left() + length * 3 + GRACE;
             let ended = process::run(&self.program, words, &self.directory, patience)?;

@@ -4,7 +4,7 @@ use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::ErrorChain;
 use regatta_types::RunId;
 
-use regatta_lab_runs::audit::{self, PlanError};
+use regatta_lab_runs::audit::{self, AuditPlanError};
 use regatta_lab_store::{RunDraft, Store, workspace::Workspace};
 
 /// Why an attempt has no run: the reason of its end.
@@ -27,12 +27,12 @@ pub(super) fn audit_draft(
         let round = &audited.performance.draft.spec.round;
         match catalogue.round(Some(round)) {
             Ok(round) => audit::drafts(workspace, round, &audited, &[test.to_owned()]),
-            Err(_) => Err(PlanError::NoRound(round.clone())),
+            Err(_) => Err(AuditPlanError::NoRound(round.clone())),
         }
     });
     match drafted {
         Ok(mut drafts) => Ok(drafts.pop().ok_or_else(|| NoDraft(format!("{test} has no run")))),
-        Err(PlanError::Store(error)) => Err(error.into()),
+        Err(AuditPlanError::Store(error)) => Err(error.into()),
         Err(error) => Ok(Err(NoDraft(ErrorChain(&error).to_string()))),
     }
 }

@@ -20,7 +20,7 @@ use super::{
 use regatta_lab_store::{CampaignRow, CampaignState, DeviceRow, Store};
 use regatta_lab_views::operations::{self, OperationError};
 
-type Answer = Result<Response, PageError>;
+type ActionResult = Result<Response, PageError>;
 
 /// Takes a device out of service.
 pub(super) async fn drain(
@@ -28,7 +28,7 @@ pub(super) async fn drain(
     Path(device): Path<String>,
     Extension(operator): Extension<Operator>,
     Extension(form): Extension<Form>,
-) -> Answer {
+) -> ActionResult {
     let note = form.field("note").to_owned();
     if note.chars().count() > MAX_NOTE {
         let message = format!("the reason has more than {MAX_NOTE} characters");
@@ -50,7 +50,7 @@ pub(super) async fn resume(
     work: PageWork,
     Path(device): Path<String>,
     Extension(operator): Extension<Operator>,
-) -> Answer {
+) -> ActionResult {
     on_device(&work, device, operator, operations::resume_device).await
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn pause(
     work: PageWork,
     Path(name): Path<String>,
     Extension(operator): Extension<Operator>,
-) -> Answer {
+) -> ActionResult {
     on_campaign(&work, name, operator, |row, by, store| {
         operations::change_campaign(row, CampaignState::Paused, by, store)
     })
@@ -71,7 +71,7 @@ pub(super) async fn resume_campaign(
     work: PageWork,
     Path(name): Path<String>,
     Extension(operator): Extension<Operator>,
-) -> Answer {
+) -> ActionResult {
     on_campaign(&work, name, operator, |row, by, store| {
         operations::change_campaign(row, CampaignState::Running, by, store)
     })
@@ -84,7 +84,7 @@ pub(super) async fn retry(
     Path(name): Path<String>,
     Extension(operator): Extension<Operator>,
     Extension(form): Extension<Form>,
-) -> Answer {
+) -> ActionResult {
     let cause: EndCause = form.field("cause").parse().map_err(|_| {
         PageError::bad_request(
             "the form names no cause: device, infrastructure, precondition, workload, invalid or operator",
@@ -101,7 +101,7 @@ async fn on_device(
     device: String,
     operator: Operator,
     operation: impl FnOnce(&DeviceRow, &str, &Store) -> Result<(), OperationError> + Send + 'static,
-) -> Answer {
+) -> ActionResult {
     work.action(move |hub| {
         let store = writable_store(hub)?;
         let snapshot = DeviceSnapshot::read(&device, &store)?;
@@ -118,7 +118,7 @@ async fn on_campaign(
     name: String,
     operator: Operator,
     operation: impl FnOnce(&CampaignRow, &str, &Store) -> Result<(), OperationError> + Send + 'static,
-) -> Answer {
+) -> ActionResult {
     work.action(move |hub| {
         let store = writable_store(hub)?;
         let row = store.campaigns().get(&name)?.ok_or_else(PageError::no_campaign)?;
@@ -151,7 +151,7 @@ fn refusal(error: OperationError) -> PageError {
     }
 }
 
-fn see_other(path: String) -> Answer {
+fn see_other(path: String) -> ActionResult {
     let path = HeaderValue::from_str(&path).map_err(|_| PageError::internal())?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, path)]).into_response())
 }

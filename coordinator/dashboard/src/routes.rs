@@ -34,7 +34,7 @@ use super::{
     view::View,
 };
 
-type Answer<T> = Result<T, PageError>;
+type PageResult<T> = Result<T, PageError>;
 
 /// Returns the routes behind the gate.
 pub(super) fn routes(hub: Arc<Hub>, hosts: HostNames, access: Arc<Access>) -> Router {
@@ -79,7 +79,7 @@ pub(super) fn all_routes() -> (Router<Arc<Hub>>, RouteTable) {
     api::add_routes(computed_pages::add_routes(routes)).finish()
 }
 
-async fn fleet(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
+async fn fleet(work: PageWork, RawQuery(query): RawQuery) -> PageResult<Page> {
     let query = fleet_query(query)?;
     work.quick(move |hub| {
         hub.read(|reader| {
@@ -96,7 +96,7 @@ async fn fleet(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
     .await
 }
 
-async fn live_fleet(work: PageWork, RawQuery(query): RawQuery) -> Answer<Response> {
+async fn live_fleet(work: PageWork, RawQuery(query): RawQuery) -> PageResult<Response> {
     let view = View::Fleet(fleet_query(query)?);
     watched(&work, view).await
 }
@@ -105,7 +105,7 @@ async fn device(
     work: PageWork,
     Extension(visitor): Extension<Visitor>,
     Path(device): Path<String>,
-) -> Answer<Page> {
+) -> PageResult<Page> {
     work.quick(move |hub| {
         hub.read(|reader| {
             let snapshot = DeviceSnapshot::read(&device, reader.store())?;
@@ -116,14 +116,14 @@ async fn device(
     .await
 }
 
-async fn live_device(work: PageWork, Path(device): Path<String>) -> Answer<Response> {
+async fn live_device(work: PageWork, Path(device): Path<String>) -> PageResult<Response> {
     let known = device.clone();
     let found = work.quick(move |hub| Ok(hub.read(|reader| DeviceSnapshot::read(&known, reader.store()))?));
     let id = found.await?.ok_or_else(PageError::no_device)?.row.id;
     watched(&work, View::Device(id)).await
 }
 
-async fn runs(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
+async fn runs(work: PageWork, RawQuery(query): RawQuery) -> PageResult<Page> {
     let query = run_list_query(query)?;
     work.quick(move |hub| {
         hub.read(|reader| {
@@ -135,12 +135,12 @@ async fn runs(work: PageWork, RawQuery(query): RawQuery) -> Answer<Page> {
     .await
 }
 
-async fn live_runs(work: PageWork, RawQuery(query): RawQuery) -> Answer<Response> {
+async fn live_runs(work: PageWork, RawQuery(query): RawQuery) -> PageResult<Response> {
     let view = View::Runs(run_list_query(query)?);
     watched(&work, view).await
 }
 
-async fn run(work: PageWork, Path(run): Path<String>) -> Answer<Page> {
+async fn run(work: PageWork, Path(run): Path<String>) -> PageResult<Page> {
     let run = run_id(&run)?;
     read_charts(&work, run).await?;
     work.quick(move |hub| {
@@ -153,7 +153,7 @@ async fn run(work: PageWork, Path(run): Path<String>) -> Answer<Page> {
     .await
 }
 
-async fn live_run(work: PageWork, Path(run): Path<String>) -> Answer<Response> {
+async fn live_run(work: PageWork, Path(run): Path<String>) -> PageResult<Response> {
     let run = run_id(&run)?;
     read_charts(&work, run).await?;
     let view = View::Run(run);
@@ -161,7 +161,7 @@ async fn live_run(work: PageWork, Path(run): Path<String>) -> Answer<Response> {
 }
 
 /// Reads the data of a recorded run's plots, unless it is kept.
-async fn read_charts(work: &PageWork, run: RunId) -> Answer<()> {
+async fn read_charts(work: &PageWork, run: RunId) -> PageResult<()> {
     let is_kept = work.quick(move |hub| Ok(hub.read(|reader| reader.run_without_charts(run))?.is_none()));
     match is_kept.await? {
         true => Ok(()),
@@ -169,7 +169,7 @@ async fn read_charts(work: &PageWork, run: RunId) -> Answer<()> {
     }
 }
 
-async fn run_file(work: PageWork, Path((run, name)): Path<(String, String)>) -> Answer<Response> {
+async fn run_file(work: PageWork, Path((run, name)): Path<(String, String)>) -> PageResult<Response> {
     let run = run_id(&run)?;
     let file = work.quick(move |hub| {
         hub.read(|reader| run_page::run_file(run, &name, reader.store(), reader.workspace()))
@@ -177,7 +177,7 @@ async fn run_file(work: PageWork, Path((run, name)): Path<(String, String)>) -> 
     Ok(file.await?.into_response())
 }
 
-async fn campaigns(work: PageWork) -> Answer<Page> {
+async fn campaigns(work: PageWork) -> PageResult<Page> {
     work.quick(|hub| {
         let pieces = hub.read(|reader| reader.render(&View::Campaigns))?;
         Ok(campaign_list_page::page(&pieces))
@@ -185,7 +185,7 @@ async fn campaigns(work: PageWork) -> Answer<Page> {
     .await
 }
 
-async fn live_campaigns(work: PageWork) -> Answer<Response> {
+async fn live_campaigns(work: PageWork) -> PageResult<Response> {
     watched(&work, View::Campaigns).await
 }
 
@@ -193,7 +193,7 @@ async fn campaign(
     work: PageWork,
     Extension(visitor): Extension<Visitor>,
     Path(name): Path<String>,
-) -> Answer<Page> {
+) -> PageResult<Page> {
     work.quick(move |hub| {
         hub.read(|reader| {
             let store = reader.store();
@@ -206,7 +206,7 @@ async fn campaign(
     .await
 }
 
-async fn live_campaign(work: PageWork, Path(name): Path<String>) -> Answer<Response> {
+async fn live_campaign(work: PageWork, Path(name): Path<String>) -> PageResult<Response> {
     let known = name.clone();
     let found = work.quick(move |hub| {
         Ok(hub
@@ -219,7 +219,7 @@ async fn live_campaign(work: PageWork, Path(name): Path<String>) -> Answer<Respo
     }
 }
 
-fn run_id(text: &str) -> Answer<RunId> {
+fn run_id(text: &str) -> PageResult<RunId> {
     text.parse().map_err(|_| no_run())
 }
 
@@ -227,11 +227,11 @@ fn no_run() -> PageError {
     PageError::not_found("there is no such run; it may have been removed")
 }
 
-fn run_list_query(query: Option<String>) -> Answer<RunListQuery> {
+fn run_list_query(query: Option<String>) -> PageResult<RunListQuery> {
     RunListQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)
 }
 
-async fn submission(work: PageWork) -> Answer<Page> {
+async fn submission(work: PageWork) -> PageResult<Page> {
     work.slow(|hub| {
         let workspace = hub.read(|reader| reader.workspace().clone());
         let readiness = Readiness::of(&workspace);
@@ -241,7 +241,7 @@ async fn submission(work: PageWork) -> Answer<Page> {
     .await
 }
 
-async fn staged_tree(work: PageWork, Path(tree): Path<String>) -> Answer<Page> {
+async fn staged_tree(work: PageWork, Path(tree): Path<String>) -> PageResult<Page> {
     work.slow(move |hub| {
         let workspace = hub.read(|reader| reader.workspace().clone());
         let report = TreeReport::of(&tree, &workspace)?;
@@ -251,7 +251,7 @@ async fn staged_tree(work: PageWork, Path(tree): Path<String>) -> Answer<Page> {
     .await
 }
 
-async fn lab_metrics(work: PageWork) -> Answer<Response> {
+async fn lab_metrics(work: PageWork) -> PageResult<Response> {
     let text = work.quick(|hub| {
         hub.read(|reader| {
             let fleet = reader.fleet()?;
@@ -274,12 +274,12 @@ async fn static_file(Path(name): Path<String>) -> Response {
         .unwrap_or_else(|| PageError::not_found("there is no such file").into_response())
 }
 
-fn fleet_query(query: Option<String>) -> Answer<FleetQuery> {
+fn fleet_query(query: Option<String>) -> PageResult<FleetQuery> {
     FleetQuery::parse(&query.unwrap_or_default()).map_err(PageError::bad_request)
 }
 
 /// Streams a view.
-async fn watched(work: &PageWork, view: View) -> Answer<Response> {
+async fn watched(work: &PageWork, view: View) -> PageResult<Response> {
     let receiver = work.quick(move |hub| Ok(hub.watch(&view)?)).await?;
     receiver.map(live::events).ok_or_else(PageError::too_many_views)
 }

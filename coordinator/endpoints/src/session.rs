@@ -62,7 +62,7 @@ pub enum SessionEnd {
     LostRequest(String),
     /// The user ended it.
     Interrupted,
-    /// The client ended by itself, with the last line of its log.
+    /// The client ended by itself, with the last error in its log.
     ClientFailed(String),
 }
 
@@ -234,13 +234,9 @@ fn end_of(status: ExitStatus, log: &Path) -> SessionEnd {
     if status.success() {
         return SessionEnd::Completed;
     }
-    let text = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
-    SessionEnd::ClientFailed(format!(
-        "{status}: {}",
-        last.unwrap_or("it printed nothing").trim()
-    ))
+    // A log that is gone says nothing.
+    let reason = client_log::failure(log).unwrap_or_default();
+    SessionEnd::ClientFailed(format!("{status}: {reason}"))
 }
 
 fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), EndpointsError> {

@@ -74,14 +74,14 @@ impl DescriptorBudget {
 
     /// Divides a limit among the parts. No part gets more than its useful maximum (`largest`), and the other parts share the rest.
     fn of(limit: u64, largest: Self) -> Self {
-        let mut parts = largest.shares().map(|(share, each, most)| Part {
+        let mut parts = largest.shares().map(|(share, each, most)| LimitPart {
             share,
             each,
             most,
             number: 1,
         });
         // Parts that leave the most of their shares come first, so that the others share out all that is left.
-        let mut order: Vec<&mut Part> = parts.iter_mut().collect();
+        let mut order: Vec<&mut LimitPart> = parts.iter_mut().collect();
         order.sort_by_key(|part| part.descriptors() / part.share);
         let mut left = limit.saturating_sub(RESERVE);
         let mut shares: u64 = order.iter().map(|part| part.share).sum();
@@ -126,14 +126,14 @@ impl DescriptorBudget {
 }
 
 /// A part of the limit while it is shared out.
-struct Part {
+struct LimitPart {
     share: u64,
     each: u64,
     most: usize,
     number: usize,
 }
 
-impl Part {
+impl LimitPart {
     /// Returns the descriptors that the part takes at most.
     const fn descriptors(&self) -> u64 {
         self.each * self.most as u64

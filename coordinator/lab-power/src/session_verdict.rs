@@ -7,7 +7,7 @@ use regatta_catalogue::round::{PowerRules, SIMULATION_MARK};
 use regatta_fsutil::regular_file;
 use regatta_power::{power_dev::PowerDev, session::arrange_for_submission};
 use regatta_submission_check::{
-    check::power::{self as check, Outcome},
+    check::power::{self as check, PowerOutcome},
     tree::{ScanError, Tree},
 };
 use regatta_types::documents::{MeterSettings, SessionEnergy};
@@ -113,8 +113,8 @@ pub fn judge(
 /// Returns the findings of Regatta's check in a session.
 fn findings(tree: &Tree, rules: &PowerRules) -> Vec<String> {
     let failed = |check: check::PowerCheck| match check.outcome {
-        Outcome::Failed(reason) => Some(format!("{}: {reason}", check.name)),
-        Outcome::Passed | Outcome::Warned(_) => None,
+        PowerOutcome::Failed(reason) => Some(format!("{}: {reason}", check.name)),
+        PowerOutcome::Passed | PowerOutcome::Warned(_) => None,
     };
     let checks = check::check(tree, "", rules).checks;
     let mut findings: Vec<String> = checks.into_iter().filter_map(failed).collect();

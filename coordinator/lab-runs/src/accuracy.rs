@@ -4,7 +4,7 @@ use std::path::Path;
 
 use regatta_accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
 use regatta_types::{
-    benchmark::{Benchmark, Metric},
+    benchmark::{AccuracyMetric, Benchmark},
     documents::{AccuracyResult, FurtherFigure},
 };
 
@@ -38,9 +38,9 @@ pub fn judge(
         tracing::warn!(log = %log.display(), "{what}; they count as in the reference script");
     }
     let metric = match benchmark.accuracy.metric {
-        Metric::Top1 => "top1",
-        Metric::SquadF1 => "f1",
-        Metric::Wer | Metric::EnglishWer => AccuracyResult::WORD_ACCURACY,
+        AccuracyMetric::Top1 => "top1",
+        AccuracyMetric::SquadF1 => "f1",
+        AccuracyMetric::Wer | AccuracyMetric::EnglishWer => AccuracyResult::WORD_ACCURACY,
         other => other.official_name(),
     };
     Ok(AccuracyResult {

@@ -2,7 +2,7 @@
 //! computes no result itself.
 
 use regatta_mllog::{
-    read::{Entry, Summary, Verdict},
+    read::{Summary, SummaryEntry, Verdict},
     result_keys::RateKey,
 };
 use regatta_types::documents::{Metric, Rates};
@@ -62,7 +62,7 @@ impl Figures {
 }
 
 /// Parses `90.0th percentile latency (ns) : 123` and `Samples per second: 123`, and takes the unit from the label.
-fn metric(entry: &Entry) -> Option<Metric> {
+fn metric(entry: &SummaryEntry) -> Option<Metric> {
     let value = entry.number()?;
     let (name, unit) = match entry.label.split_once('(') {
         Some((name, unit)) if unit.starts_with("ns") => (name.trim(), "ns"),
@@ -83,13 +83,13 @@ fn samples_per_query(summary: &Summary) -> f64 {
 }
 
 fn number(summary: &Summary, parameter: &str) -> Option<f64> {
-    summary.parameter(parameter).and_then(Entry::number)
+    summary.parameter(parameter).and_then(SummaryEntry::number)
 }
 
 fn measured_rates(spec: &RunSpec, summary: &Summary) -> Rates {
     let query_ns = summary
         .statistic("50.00 percentile latency (ns)")
-        .and_then(Entry::number);
+        .and_then(SummaryEntry::number);
     let per_second = |samples: f64| query_ns.filter(|ns| *ns > 0.0).map(|ns| samples * 1e9 / ns);
     match spec.scenario {
         Scenario::SingleStream => Rates {
@@ -107,7 +107,7 @@ fn measured_rates(spec: &RunSpec, summary: &Summary) -> Rates {
             ..Rates::default()
         },
         Scenario::Offline => Rates {
-            samples_per_second: summary.metrics.first().and_then(Entry::number),
+            samples_per_second: summary.metrics.first().and_then(SummaryEntry::number),
             ..Rates::default()
         },
     }

@@ -17,7 +17,7 @@ use regatta_lab_store::{CampaignRow, DeviceRow, RunRow, Store};
 /// The changed thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum EventSubject {
     Device,
     Run,
     Campaign,
@@ -29,7 +29,7 @@ pub enum Subject {
 pub struct Event {
     /// The time when it was seen, RFC 3339 UTC.
     pub time: String,
-    pub event: Subject,
+    pub event: EventSubject,
     #[serde(flatten)]
     document: Value,
     /// The new state in words.
@@ -41,10 +41,10 @@ impl Event {
     /// Returns the id of the changed thing. Ids of different things differ.
     pub fn id(&self) -> &str {
         let key = match self.event {
-            Subject::Device => "device",
-            Subject::Run => "run",
-            Subject::Campaign => "campaign",
-            Subject::PowerSession => "session",
+            EventSubject::Device => "device",
+            EventSubject::Run => "run",
+            EventSubject::Campaign => "campaign",
+            EventSubject::PowerSession => "session",
         };
         self.document[key].as_str().unwrap_or_default()
     }
@@ -103,14 +103,18 @@ impl<'a> EventSource<'a> {
         for row in &rows {
             let document = device(row);
             if self.devices.insert(row.id.clone(), document.clone()).as_ref() != Some(&document) {
-                events.push(event(Subject::Device, document, wording::describe_device(row)));
+                events.push(event(
+                    EventSubject::Device,
+                    document,
+                    wording::describe_device(row),
+                ));
             }
         }
         let is_known = |id: &DeviceId| rows.iter().any(|row| row.id == *id);
         for (id, last) in self.devices.extract_if(.., |id, _| !is_known(id)) {
             let name = last["name"].as_str().unwrap_or_default().to_owned();
             let document = json!({ "device": id, "name": name, "state": "removed" });
-            events.push(event(Subject::Device, document, format!("{name}: removed")));
+            events.push(event(EventSubject::Device, document, format!("{name}: removed")));
         }
         Ok(())
     }
@@ -133,7 +137,7 @@ impl<'a> EventSource<'a> {
                 Some(row) => rows.push(row),
                 None => {
                     let document = json!({ "run": id, "phase": "removed" });
-                    events.push(event(Subject::Run, document, format!("run {id}: removed")));
+                    events.push(event(EventSubject::Run, document, format!("run {id}: removed")));
                 }
             }
         }
@@ -146,7 +150,7 @@ impl<'a> EventSource<'a> {
                 self.runs.insert(row.id, document.clone());
             }
             if !is_known {
-                events.push(event(Subject::Run, document, run_words(row)));
+                events.push(event(EventSubject::Run, document, run_words(row)));
             }
         }
         Ok(())
@@ -165,7 +169,7 @@ impl<'a> EventSource<'a> {
             let document = documents::power_session(&row);
             if last.as_ref() != Some(&document) {
                 let text = wording::describe_power_session(&row);
-                events.push(event(Subject::PowerSession, document.clone(), text));
+                events.push(event(EventSubject::PowerSession, document.clone(), text));
             }
             if row.ended.is_none() {
                 self.power_sessions.insert(row.id, document);
@@ -187,7 +191,7 @@ impl<'a> EventSource<'a> {
             if last != Some(&document) {
                 let counts = wording::campaign_counts(&summary);
                 let text = format!("campaign {} {}: {counts}", summary.campaign, summary.state);
-                events.push(event(Subject::Campaign, document.clone(), text));
+                events.push(event(EventSubject::Campaign, document.clone(), text));
                 self.campaigns.insert(row.name, document);
             }
         }
@@ -195,7 +199,7 @@ impl<'a> EventSource<'a> {
     }
 }
 
-fn event(event: Subject, document: Value, text: String) -> Event {
+fn event(event: EventSubject, document: Value, text: String) -> Event {
     Event {
         time: Timestamp::now().to_string(),
         event,

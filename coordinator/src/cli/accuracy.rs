@@ -15,7 +15,7 @@ use regatta_fsutil::regular_file;
 use regatta_mllog::read::ResponseCount;
 use regatta_types::{
     ExitCode,
-    benchmark::{Benchmark, Metric},
+    benchmark::{AccuracyMetric, Benchmark},
     documents::AccuracyResult,
 };
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         });
     };
     // The cross-check needs labels. The reference script may read them from elsewhere.
-    let is_own = benchmark.accuracy.metric != Metric::ClipFid;
+    let is_own = benchmark.accuracy.metric != AccuracyMetric::ClipFid;
     let own = scratch.filter(|_| is_own).map(|scratch| {
         judge_accuracy(benchmark, args.dtype, scratch, log)
             .map_err(|error| format!("{:#}", anyhow::Error::from(error)))

@@ -161,7 +161,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
 }
 
 /// A file to add, and its path below the scratch directory.
-type Source = (PathBuf, String);
+type AssetSource = (PathBuf, String);
 
 /// Returns the paths of a benchmark's model, samples and map in the scratch directory, for samples in the benchmark's form.
 pub(super) fn places(formed: &Benchmark) -> Vec<String> {
@@ -179,7 +179,7 @@ fn sources_of(
     dtype: Option<Dtype>,
     layout: Option<Layout>,
     workspace: &Workspace,
-) -> Result<Vec<Source>, Failure> {
+) -> Result<Vec<AssetSource>, Failure> {
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(name).map_err(Failure::usage)?;
     let form = match (dtype, layout) {
@@ -222,7 +222,7 @@ fn sources_of(
         .collect())
 }
 
-fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result<Vec<Source>, Failure> {
+fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result<Vec<AssetSource>, Failure> {
     if at.is_some() && paths.len() > 1 {
         return Err(Failure::misuse("--at takes one file or directory, not several"));
     }
@@ -264,7 +264,7 @@ fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result
 /// # Errors
 /// Returns an error when the workspace does not serve assets, or a file cannot be copied. In that case no assets are added.
 pub(super) fn add(
-    sources: &[Source],
+    sources: &[AssetSource],
     workspace: &Workspace,
     store: &Store,
 ) -> Result<Vec<AssetRow>, Failure> {

@@ -9,7 +9,7 @@ use regatta_catalogue::{
 };
 use regatta_types::{
     ExitCode, Scenario,
-    benchmark::{Accuracy, Benchmark, Metric, Response},
+    benchmark::{Accuracy, AccuracyMetric, Benchmark, Response},
 };
 use serde_json::{Value, json};
 
@@ -279,15 +279,15 @@ fn bounds(rules: &BenchmarkRules) -> Vec<String> {
         .collect()
 }
 
-const fn metric(metric: Metric) -> &'static str {
+const fn metric(metric: AccuracyMetric) -> &'static str {
     match metric {
-        Metric::Top1 => "top-1",
-        Metric::SquadF1 => "F1",
-        Metric::CocoMap => "mAP",
-        Metric::Dice => "DICE",
-        Metric::Wer | Metric::EnglishWer => "1-WER",
-        Metric::Rouge => "ROUGE-1",
-        Metric::ClipFid => "CLIP",
+        AccuracyMetric::Top1 => "top-1",
+        AccuracyMetric::SquadF1 => "F1",
+        AccuracyMetric::CocoMap => "mAP",
+        AccuracyMetric::Dice => "DICE",
+        AccuracyMetric::Wer | AccuracyMetric::EnglishWer => "1-WER",
+        AccuracyMetric::Rouge => "ROUGE-1",
+        AccuracyMetric::ClipFid => "CLIP",
     }
 }
 
@@ -320,13 +320,13 @@ fn scenarios(scenarios: &[Scenario]) -> String {
 fn target(accuracy: &Accuracy) -> String {
     let number = rounded(accuracy.target());
     match accuracy.metric {
-        Metric::Dice | Metric::ClipFid => number,
-        Metric::Top1
-        | Metric::SquadF1
-        | Metric::CocoMap
-        | Metric::Wer
-        | Metric::EnglishWer
-        | Metric::Rouge => {
+        AccuracyMetric::Dice | AccuracyMetric::ClipFid => number,
+        AccuracyMetric::Top1
+        | AccuracyMetric::SquadF1
+        | AccuracyMetric::CocoMap
+        | AccuracyMetric::Wer
+        | AccuracyMetric::EnglishWer
+        | AccuracyMetric::Rouge => {
             format!("{number} %")
         }
     }

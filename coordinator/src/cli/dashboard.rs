@@ -48,7 +48,7 @@ pub(super) enum TokenCommand {
 
 /// A token without its secret, as a JSON document.
 #[derive(Serialize)]
-struct TokenDocument<'a> {
+struct DashboardTokenDocument<'a> {
     name: &'a str,
     role: PageRole,
     state: &'static str,
@@ -108,7 +108,7 @@ fn list(context: &Context, store: &Store) -> Result<(), Failure> {
     let tokens = store.page_tokens().all()?;
     let now = Timestamp::now();
     let document = |token: &PageToken| {
-        serde_json::to_value(TokenDocument {
+        serde_json::to_value(DashboardTokenDocument {
             name: &token.name,
             role: token.role,
             state: token.state(now),

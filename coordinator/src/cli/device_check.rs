@@ -61,7 +61,7 @@ impl KnownRuns<'static> {
 }
 
 /// The check of one device.
-pub(super) struct Checked {
+pub(super) struct CheckedDevice {
     pub(super) verdict: CheckVerdict,
     accuracy: RunRow,
     performance: RunRow,
@@ -113,7 +113,7 @@ pub(super) fn check(
     runs: KnownRuns<'_>,
     devices: &[DeviceRow],
     wait: Wait<'_>,
-) -> Result<Vec<Checked>, Failure> {
+) -> Result<Vec<CheckedDevice>, Failure> {
     let (workspace, store) = (wait.workspace, wait.store);
     let catalogue = Catalogue::read(Some(&workspace.configs())).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(runs.benchmark).map_err(Failure::usage)?;
@@ -148,7 +148,7 @@ pub(super) fn check(
             .device_checks()
             .speeds(&device.id, &benchmark.name, engine.as_str())?;
         let verdict = judge_check(&accuracy, &performance, benchmark, &earlier);
-        let done = Checked {
+        let done = CheckedDevice {
             verdict,
             accuracy,
             performance,
@@ -220,7 +220,7 @@ fn drafts(
     Ok(drafts)
 }
 
-impl Checked {
+impl CheckedDevice {
     /// Stores the check and changes the device's health, unless the check shows nothing.
     fn keep(&self, device: &DeviceRow, store: &Store) -> Result<(), Failure> {
         let (change, failure) = match &self.verdict {
@@ -250,8 +250,8 @@ fn accuracy_of(run: &RunRow) -> Option<f64> {
     Some(run.outcome.as_ref()?.accuracy.as_ref()?.value)
 }
 
-fn print(checked: &Checked, before: &DeviceRow, context: &Context, store: &Store) -> CommandResult {
-    let Checked {
+fn print(checked: &CheckedDevice, before: &DeviceRow, context: &Context, store: &Store) -> CommandResult {
+    let CheckedDevice {
         verdict,
         accuracy,
         performance,

@@ -49,7 +49,7 @@ pub(super) struct RemoveArgs {
 
 /// A token as a JSON document.
 #[derive(Serialize)]
-struct TokenDocument<'a> {
+struct EnrollmentTokenDocument<'a> {
     name: &'a str,
     token: String,
     expires: &'a str,
@@ -77,7 +77,7 @@ pub(super) fn add(
         return add_many(args, count, authority, context, workspace, store);
     }
     let made = issue(args, &args.name, authority, workspace, store)?;
-    let document = TokenDocument {
+    let document = EnrollmentTokenDocument {
         name: &args.name,
         token: made.token.to_string(),
         expires: &made.expires,
@@ -112,7 +112,7 @@ fn add_many(
         let token = issue(args, &name, authority, workspace, store)?;
         made.push((name, token));
     }
-    let documents = made.iter().map(|(name, made)| TokenDocument {
+    let documents = made.iter().map(|(name, made)| EnrollmentTokenDocument {
         name,
         token: made.token.to_string(),
         expires: &made.expires,

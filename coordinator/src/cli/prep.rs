@@ -90,7 +90,7 @@ fn rounding(word: &str) -> Result<Rounding, String> {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct PrepDocument<'a> {
     benchmark: &'a str,
     form: String,
     samples: usize,
@@ -184,7 +184,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         Err(NotMade::Damaged(error)) => return refuse_damaged(error, benchmark, context),
         Err(NotMade::Failure(failure)) => return Err(failure),
     };
-    let document = Document {
+    let document = PrepDocument {
         benchmark: &benchmark.name,
         form: match benchmark.prep {
             Some(Prep::Published { .. }) => "published".to_owned(),
@@ -325,7 +325,7 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
     }))
 }
 
-fn text(made: &Document<'_>, has_published_scale: bool) -> String {
+fn text(made: &PrepDocument<'_>, has_published_scale: bool) -> String {
     let (samples, unchanged) = (made.samples, made.unchanged);
     let mut text = format!(
         "{samples} samples of {} as {} in {} ({unchanged} were there already)",

@@ -16,7 +16,7 @@ use regatta_lab_views::lookup;
 
 /// A verified run as JSON.
 #[derive(Serialize)]
-struct Document {
+struct VerificationDocument {
     /// The run or directory as the user named it.
     subject: String,
     /// Whether the run is as the device left it.
@@ -115,20 +115,20 @@ fn exported(directory: &Path, device: Option<&DeviceId>) -> anyhow::Result<Verif
     verify(&subject).with_context(|| format!("cannot read {}", directory.display()))
 }
 
-fn document(subject: String, verification: Verification) -> Document {
-    Document {
+fn document(subject: String, verification: Verification) -> VerificationDocument {
+    VerificationDocument {
         subject,
         intact: verification.is_intact(),
         verification,
     }
 }
 
-fn text(documents: &[Document]) -> String {
+fn text(documents: &[VerificationDocument]) -> String {
     if documents.is_empty() {
         return "no recorded run has evidence yet".to_owned();
     }
     let mut lines = Vec::new();
-    for Document {
+    for VerificationDocument {
         subject,
         intact,
         verification,

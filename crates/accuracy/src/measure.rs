@@ -3,7 +3,7 @@
 use std::{fmt, fs::File, path::Path};
 
 use regatta_mllog::read::{AccuracyReader, MAX_RESPONSE, accuracy_file};
-use regatta_types::benchmark::{Benchmark, Metric, Prep, SlidingWindows, Squad, SummaryFiles};
+use regatta_types::benchmark::{AccuracyMetric, Benchmark, Prep, SlidingWindows, Squad, SummaryFiles};
 
 use crate::{
     detection::{DetectionScore, detection},
@@ -208,11 +208,11 @@ pub fn measure(
     scratch: &Path,
 ) -> Result<MeasuredAccuracy, MeasureError> {
     let figure = match (benchmark.accuracy.metric, &benchmark.prep) {
-        (Metric::Top1, _) => AccuracyFigure::Top1(measure_top1(benchmark, label_type, log, scratch)?),
-        (Metric::SquadF1, Some(Prep::Squad(kind))) => {
+        (AccuracyMetric::Top1, _) => AccuracyFigure::Top1(measure_top1(benchmark, label_type, log, scratch)?),
+        (AccuracyMetric::SquadF1, Some(Prep::Squad(kind))) => {
             AccuracyFigure::Squad(measure_squad(benchmark, kind, label_type, log, scratch)?)
         }
-        (Metric::CocoMap, _) => {
+        (AccuracyMetric::CocoMap, _) => {
             let annotations = annotations_file(benchmark).ok_or_else(|| MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
                 script: "accuracy-openimages.py",
@@ -220,7 +220,7 @@ pub fn measure(
             let annotations = scratch.join(annotations);
             AccuracyFigure::Detection(measure_detection(benchmark, &annotations, label_type, log)?)
         }
-        (Metric::Dice, _) => match (&benchmark.model.windows, segmentation_directory(benchmark)) {
+        (AccuracyMetric::Dice, _) => match (&benchmark.model.windows, segmentation_directory(benchmark)) {
             (Some(windows), Some(directory)) => {
                 let directory = scratch.join(directory);
                 AccuracyFigure::Segmentation(measure_dice(
@@ -234,7 +234,7 @@ pub fn measure(
                 });
             }
         },
-        (Metric::Wer | Metric::EnglishWer, _) => match transcripts_file(benchmark) {
+        (AccuracyMetric::Wer | AccuracyMetric::EnglishWer, _) => match transcripts_file(benchmark) {
             Some(path) => {
                 let path = scratch.join(path);
                 AccuracyFigure::Speech(measure_speech(benchmark, &path, label_type, log, scratch)?)
@@ -246,7 +246,7 @@ pub fn measure(
                 });
             }
         },
-        (Metric::Rouge, _) => match &benchmark.accuracy.summaries {
+        (AccuracyMetric::Rouge, _) => match &benchmark.accuracy.summaries {
             Some(files) => {
                 AccuracyFigure::Summaries(measure_summaries(benchmark, files, label_type, log, scratch)?)
             }
@@ -257,13 +257,13 @@ pub fn measure(
                 });
             }
         },
-        (Metric::ClipFid, _) => {
+        (AccuracyMetric::ClipFid, _) => {
             return Err(MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
                 script: "accuracy_coco.py",
             });
         }
-        (Metric::SquadF1, _) => {
+        (AccuracyMetric::SquadF1, _) => {
             return Err(MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
                 script: "accuracy-squad.py",
@@ -406,7 +406,7 @@ fn measure_speech(
         Some(_) => return Err(MeasureError::SymbolType { benchmark: name() }),
     };
     let rules = match (benchmark.accuracy.metric, &benchmark.accuracy.spellings) {
-        (Metric::EnglishWer, Some(spellings)) => {
+        (AccuracyMetric::EnglishWer, Some(spellings)) => {
             let normalizer = EnglishNormalizer::read(&scratch.join(spellings));
             let normalizer = normalizer.map_err(|source| MeasureError::Spellings {
                 benchmark: name(),
@@ -414,7 +414,7 @@ fn measure_speech(
             })?;
             TextRules::English(Box::new(normalizer))
         }
-        (Metric::EnglishWer, None) => return Err(MeasureError::NoSpellings { benchmark: name() }),
+        (AccuracyMetric::EnglishWer, None) => return Err(MeasureError::NoSpellings { benchmark: name() }),
         _ => TextRules::Words,
     };
     let transcripts = read_transcripts(transcripts).map_err(|source| MeasureError::Transcripts {

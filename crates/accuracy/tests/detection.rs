@@ -9,7 +9,7 @@ use std::{
 
 use regatta_accuracy::{AccuracyFigure, DetectionScore, LabelType, MeasureError, measure};
 use regatta_test_support::{fixture::Fixture, oracle};
-use regatta_types::benchmark::{Benchmark, DetectionClasses, DetectionImages, Metric, Prep};
+use regatta_types::benchmark::{AccuracyMetric, Benchmark, DetectionClasses, DetectionImages, Prep};
 
 const LOGS: usize = 12;
 
@@ -18,7 +18,7 @@ fn benchmark() -> Benchmark {
     let mut benchmark = Fixture::new().benchmark();
     "boxes".clone_into(&mut benchmark.name);
     "val_map.txt".clone_into(&mut benchmark.dataset.map);
-    benchmark.accuracy.metric = Metric::CocoMap;
+    benchmark.accuracy.metric = AccuracyMetric::CocoMap;
     benchmark.prep = Some(Prep::DetectionImages(DetectionImages {
         annotations: "annotations/openimages-mlperf.json".to_owned(),
         images: "validation/data".to_owned(),

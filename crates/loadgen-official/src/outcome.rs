@@ -131,7 +131,7 @@ fn latency(summary: &Summary) -> LatencyStats {
             .and_then(|e| e.value.parse().ok())
             .unwrap_or_default()
     };
-    let percentile = |entry: &regatta_mllog::read::Entry| {
+    let percentile = |entry: &regatta_mllog::read::SummaryEntry| {
         let percent: f64 = entry
             .label
             .strip_suffix(" percentile latency (ns)")?

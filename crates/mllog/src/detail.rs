@@ -21,7 +21,7 @@ pub enum Level {
 
 /// A value, printed as the official LoadGen prints its C++ type.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value<'a> {
+pub enum PrintedValue<'a> {
     /// A text in quotation marks. Unlike the official LoadGen, characters that JSON forbids are escaped.
     Text(&'a str),
     /// A decimal integer.
@@ -40,20 +40,20 @@ pub enum Value<'a> {
 
 macro_rules! value_from {
     ($($from:ty => |$value:ident| $to:expr;)*) => {$(
-        impl<'a> From<$from> for Value<'a> {
+        impl<'a> From<$from> for PrintedValue<'a> {
             fn from($value: $from) -> Self { $to }
         }
     )*};
 }
 value_from! {
-    &'a str => |v| Value::Text(v);
-    &'a String => |v| Value::Text(v);
-    u64 => |v| Value::Unsigned(v);
-    i64 => |v| Value::Integer(v);
-    i32 => |v| Value::Integer(i64::from(v));
-    f64 => |v| Value::Real(v);
-    bool => |v| Value::Flag(v);
-    &'a [usize] => |v| Value::Indices(v);
+    &'a str => |v| PrintedValue::Text(v);
+    &'a String => |v| PrintedValue::Text(v);
+    u64 => |v| PrintedValue::Unsigned(v);
+    i64 => |v| PrintedValue::Integer(v);
+    i32 => |v| PrintedValue::Integer(i64::from(v));
+    f64 => |v| PrintedValue::Real(v);
+    bool => |v| PrintedValue::Flag(v);
+    &'a [usize] => |v| PrintedValue::Indices(v);
 }
 
 /// Writes detail lines and counts warnings and errors.
@@ -87,7 +87,7 @@ impl<W: Write> DetailWriter<W> {
         level: Level,
         tid: u64,
         key: &str,
-        value: &Value<'_>,
+        value: &PrintedValue<'_>,
     ) -> io::Result<()> {
         match level {
             Level::Info => {}
@@ -138,22 +138,22 @@ impl<W: Write> DetailWriter<W> {
     }
 }
 
-fn push_value(line: &mut String, value: &Value<'_>) {
+fn push_value(line: &mut String, value: &PrintedValue<'_>) {
     // Writing to a String cannot fail.
     let _ = match value {
-        Value::Text(text) => {
+        PrintedValue::Text(text) => {
             push_text(line, text);
             Ok(())
         }
-        Value::Unsigned(number) => write!(line, "{number}"),
-        Value::Integer(number) => write!(line, "{number}"),
-        Value::Real(number) => line.write_str(&format::detail(*number)),
-        Value::Flag(flag) => write!(line, "{flag}"),
-        Value::Indices(indices) => {
+        PrintedValue::Unsigned(number) => write!(line, "{number}"),
+        PrintedValue::Integer(number) => write!(line, "{number}"),
+        PrintedValue::Real(number) => line.write_str(&format::detail(*number)),
+        PrintedValue::Flag(flag) => write!(line, "{flag}"),
+        PrintedValue::Indices(indices) => {
             let listed: Vec<_> = indices.iter().map(ToString::to_string).collect();
             write!(line, "[{}]", listed.join(","))
         }
-        Value::Names(names) => {
+        PrintedValue::Names(names) => {
             line.push('{');
             for (index, (name, text)) in names.iter().enumerate() {
                 if index > 0 {
@@ -191,7 +191,7 @@ fn push_text(line: &mut String, text: &str) {
 mod tests {
     use super::*;
 
-    fn written(key: &str, value: &Value<'_>, level: Level) -> String {
+    fn written(key: &str, value: &PrintedValue<'_>, level: Level) -> String {
         let mut writer = DetailWriter::new(Vec::new(), 7);
         writer.line(12_000_345, level, 9, key, value).unwrap();
         let text = String::from_utf8(writer.out).unwrap();
@@ -203,13 +203,15 @@ mod tests {
     #[test]
     fn a_line_is_formed_as_the_official_one() {
         assert_eq!(
-            written("effective_target_qps", &Value::Real(1000.0), Level::Info),
+            written("effective_target_qps", &PrintedValue::Real(1000.0), Level::Info),
             ":::MLLOG {\"key\": \"effective_target_qps\", \"value\": 1000, \"time_ms\": 12.000345, \
              \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", \"metadata\": {\"is_error\": \
              false, \"is_warning\": false, ..\"pid\": 7, \"tid\": 9}}\n"
         );
-        assert!(written("k", &Value::Indices(&[3, 1]), Level::Error).contains("[3,1], \"time_ms\""));
-        assert!(written("k", &Value::Names(&[("/a", "1")]), Level::Warning).contains("{\"/a\":\"1\"}"));
+        assert!(written("k", &PrintedValue::Indices(&[3, 1]), Level::Error).contains("[3,1], \"time_ms\""));
+        assert!(
+            written("k", &PrintedValue::Names(&[("/a", "1")]), Level::Warning).contains("{\"/a\":\"1\"}")
+        );
     }
 
     proptest::proptest! {
@@ -217,8 +219,8 @@ mod tests {
         fn every_line_is_json(key in ".{0,20}", text in ".{0,50}", number: f64, level in 0..3_usize) {
             let level = [Level::Info, Level::Warning, Level::Error][level];
             let mut writer = DetailWriter::new(Vec::new(), 1);
-            writer.line(1, level, 1, &key, &Value::Text(&text)).unwrap();
-            writer.line(1, level, 1, &key, &Value::Real(number)).unwrap();
+            writer.line(1, level, 1, &key, &PrintedValue::Text(&text)).unwrap();
+            writer.line(1, level, 1, &key, &PrintedValue::Real(number)).unwrap();
             let out = String::from_utf8(writer.out).unwrap();
             let first = out.lines().next().unwrap().strip_prefix(":::MLLOG ").unwrap();
             let read: serde_json::Value = serde_json::from_str(first).unwrap();

@@ -25,9 +25,9 @@ use regatta_submission_check::{
 /// Rounds of turns; the medians count.
 const TURNS: usize = 7;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type ExampleResult<T> = Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome<()> {
+fn main() -> ExampleResult<()> {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     match *arguments.as_slice() {
@@ -37,12 +37,12 @@ fn main() -> Outcome<()> {
     }
 }
 
-fn round(name: &str) -> Outcome<&'static Round> {
+fn round(name: &str) -> ExampleResult<&'static Round> {
     Ok(known::round(name)?.ok_or("no such round")?)
 }
 
 /// Runs one check as the command does, without its output. Prints the largest resident size in KiB.
-fn one(tree: &Path, name: &str, mode: &str) -> Outcome<()> {
+fn one(tree: &Path, name: &str, mode: &str) -> ExampleResult<()> {
     let round = round(name)?;
     let tree = Tree::scan(tree)?;
     let text = if mode == "official" {
@@ -59,7 +59,7 @@ fn one(tree: &Path, name: &str, mode: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn compare(tree: &str, name: &str, tools: &Path) -> Outcome<()> {
+fn compare(tree: &str, name: &str, tools: &Path) -> ExampleResult<()> {
     let round = round(name)?;
     let revision = &round
         .submission
@@ -121,7 +121,7 @@ fn compare(tree: &str, name: &str, tools: &Path) -> Outcome<()> {
 }
 
 /// How long a command takes, and the number that it prints.
-fn timed(command: &mut Command) -> Outcome<(Duration, u64)> {
+fn timed(command: &mut Command) -> ExampleResult<(Duration, u64)> {
     let began = Instant::now();
     let done = command.stderr(Stdio::null()).output()?;
     let time = began.elapsed();

@@ -19,7 +19,7 @@ use regatta_catalogue::known;
 use regatta_mllog::accuracy::{AccuracyWriter, Entry};
 use regatta_submission_stage::{
     audit::{Dtype, compare_accuracy},
-    truncate::{Destination, Request, truncate},
+    truncate::{Destination, TruncationRequest, truncate},
 };
 
 /// Below the tree's root.
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["truncate", directory, backup] => {
             let rounds = known::rounds()?;
             let rule = rounds.iter().rev().find_map(|round| round.truncation.as_ref());
-            let request = Request {
+            let request = TruncationRequest {
                 input: Path::new(directory),
                 submitter: "ACME",
                 destination: Destination::Backup(backup.into()),

@@ -245,12 +245,12 @@ impl TensorRt {
 }
 
 /// Converts a shape for C. The result points to `name`.
-fn c_shape(shape: &InputShape, name: Option<&CStr>) -> ffi::InputShape {
+fn c_shape(shape: &InputShape, name: Option<&CStr>) -> ffi::RawInputShape {
     let mut dims = [0; 8];
     for (to, &dim) in dims.iter_mut().zip(&shape.dims) {
         *to = i64::from(dim);
     }
-    ffi::InputShape {
+    ffi::RawInputShape {
         name: name.map_or(ptr::null(), CStr::as_ptr),
         rank: length(shape.dims.len().min(dims.len())),
         dims,

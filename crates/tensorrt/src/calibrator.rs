@@ -37,7 +37,7 @@ pub trait Calibrator {
 /// The inputs of a calibrator for C, with the names that they point to.
 pub(crate) struct FfiInputs {
     _names: Vec<CString>,
-    pub(crate) inputs: Vec<ffi::CalibrationInput>,
+    pub(crate) inputs: Vec<ffi::RawCalibrationInput>,
 }
 
 impl FfiInputs {
@@ -50,7 +50,7 @@ impl FfiInputs {
         let for_c = inputs
             .iter()
             .zip(&names)
-            .map(|(input, name)| ffi::CalibrationInput {
+            .map(|(input, name)| ffi::RawCalibrationInput {
                 name: name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()),
                 kind: input.element as i32,
                 sample_bytes: input.sample_bytes as u64,

@@ -82,7 +82,7 @@ impl Engine {
         // SAFETY: the engine is open.
         let count = unsafe { (functions.engine_tensors)(self.0.handle) };
         let tensor = |number| {
-            let mut tensor = ffi::Tensor {
+            let mut tensor = ffi::RawTensor {
                 name: ptr::null(),
                 is_input: 0,
                 kind: 0,

@@ -24,7 +24,7 @@ pub(crate) type Calibrate = extern "C" fn(*mut c_void, *const *const c_char, *mu
 
 /// `regatta_trt_input_shape`.
 #[repr(C)]
-pub(crate) struct InputShape {
+pub(crate) struct RawInputShape {
     pub(crate) name: *const c_char,
     pub(crate) rank: i32,
     pub(crate) dims: [i64; 8],
@@ -32,7 +32,7 @@ pub(crate) struct InputShape {
 
 /// `regatta_trt_calibration_input`.
 #[repr(C)]
-pub(crate) struct CalibrationInput {
+pub(crate) struct RawCalibrationInput {
     pub(crate) name: *const c_char,
     pub(crate) kind: i32,
     pub(crate) sample_bytes: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Settings {
     pub(crate) dla_core: i32,
     pub(crate) gpu_fallback: i32,
     pub(crate) dla_sram_bytes: u64,
-    pub(crate) input_shapes: *const InputShape,
+    pub(crate) input_shapes: *const RawInputShape,
     pub(crate) input_shape_count: i32,
     pub(crate) input_type: i32,
     pub(crate) output_type: i32,
@@ -65,7 +65,7 @@ pub(crate) struct Settings {
     pub(crate) calibration_cache_size: usize,
     pub(crate) calibration_method: i32,
     pub(crate) calibration_batch: i32,
-    pub(crate) calibration_inputs: *const CalibrationInput,
+    pub(crate) calibration_inputs: *const RawCalibrationInput,
     pub(crate) calibration_input_count: i32,
     pub(crate) calibrate: Option<Calibrate>,
     pub(crate) progress: Option<Progress>,
@@ -79,7 +79,7 @@ pub(crate) struct Settings {
 /// `regatta_trt_tensor`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Tensor {
+pub(crate) struct RawTensor {
     pub(crate) name: *const c_char,
     pub(crate) is_input: i32,
     pub(crate) kind: i32,
@@ -125,7 +125,7 @@ pub(crate) struct ShimFunctions {
         unsafe extern "C" fn(*mut LibraryHandle, *const c_void, usize, i32, *mut *mut EngineHandle) -> i32,
     pub(crate) engine_close: unsafe extern "C" fn(*mut EngineHandle),
     pub(crate) engine_tensors: unsafe extern "C" fn(*const EngineHandle) -> i32,
-    pub(crate) engine_tensor: unsafe extern "C" fn(*const EngineHandle, i32, *mut Tensor) -> i32,
+    pub(crate) engine_tensor: unsafe extern "C" fn(*const EngineHandle, i32, *mut RawTensor) -> i32,
     pub(crate) engine_inspect: unsafe extern "C" fn(*mut EngineHandle, Take, *mut c_void) -> i32,
     pub(crate) engine_profiles: unsafe extern "C" fn(*const EngineHandle) -> i32,
     pub(crate) engine_batches:

@@ -10,7 +10,7 @@ use std::{
 use regatta_catalogue::{known, round::Round};
 use regatta_loadgen::effective::LibraryCounts;
 use regatta_loadgen_conf::{Conf, ConfKind};
-use regatta_submission_stage::stage::{self, Answers, Kind, Preview, Request, StageError, Staged};
+use regatta_submission_stage::stage::{self, Answers, Kind, Preview, StageError, Staged, StagingRequest};
 use regatta_types::{
     DeviceId, Division, Mode, Scenario,
     benchmark::Response,
@@ -401,7 +401,7 @@ impl StagingFixture {
         answers: &Answers,
         runs: &[PathBuf],
     ) -> Result<Staged, StageError> {
-        stage::stage(&Request {
+        stage::stage(&StagingRequest {
             round: &self.round,
             division,
             kind,
@@ -418,7 +418,7 @@ impl StagingFixture {
     /// # Errors
     /// The error of the preview.
     pub fn preview(&self, answers: &Answers, runs: &[PathBuf]) -> Result<Preview, StageError> {
-        stage::preview(&Request {
+        stage::preview(&StagingRequest {
             round: &self.round,
             division: Division::Closed,
             kind: Kind::Submission,

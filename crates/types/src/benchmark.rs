@@ -13,7 +13,7 @@ mod windows;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    accuracy::{Accuracy, BoundSide, DetectionClasses, FurtherBound, Metric, SummaryFiles},
+    accuracy::{Accuracy, AccuracyMetric, BoundSide, DetectionClasses, FurtherBound, SummaryFiles},
     dataset::{Dataset, Download, DownloadPurpose, FetchKind},
     detections::{
         BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes, DetectionHeads,

@@ -28,12 +28,12 @@ pub struct BoardEvent {
 pub struct BoardSimulator {
     board: BoardModel,
     contention: Contention,
-    units: Vec<UnitState>,
+    units: Vec<SimulatedUnit>,
     submitted: u64,
 }
 
 #[derive(Debug)]
-struct UnitState {
+struct SimulatedUnit {
     random: SplitMix64,
     /// The batches in the copy engine, oldest first, with the time at which each is copied.
     copying: VecDeque<(f64, PendingBatch)>,
@@ -59,7 +59,7 @@ impl BoardSimulator {
     /// Creates an idle board with jitter from `seed`.
     #[must_use]
     pub fn new(board: BoardModel, seed: u64) -> Self {
-        let units = (0..board.units.len()).map(|unit| UnitState {
+        let units = (0..board.units.len()).map(|unit| SimulatedUnit {
             random: SplitMix64::sequence(seed, unit as u64),
             copying: VecDeque::with_capacity(MAX_IN_FLIGHT),
             waiting: VecDeque::with_capacity(MAX_IN_FLIGHT),
@@ -106,7 +106,7 @@ impl BoardSimulator {
     /// when another unit becomes idle; every call updates all units.
     pub fn wait_until(&mut self, unit: usize, id: BatchId, now: f64) -> Option<f64> {
         self.advance(now);
-        let UnitState { copying, waiting, .. } = &self.units[unit];
+        let SimulatedUnit { copying, waiting, .. } = &self.units[unit];
         let mut pending = copying.iter().map(|(_, batch)| batch).chain(waiting);
         let is_pending = pending.any(|batch| batch.id == id);
         let computed = self.contention.ready_at(&self.board, unit);

@@ -23,7 +23,7 @@ use crate::{
         run_failure::RunFailure,
         window_policy::WindowPolicy,
     },
-    run_process::event::Event,
+    run_process::event::RunProcessEvent,
 };
 
 #[derive(Debug)]
@@ -180,13 +180,15 @@ impl ActiveRun {
     /// Handles an event of the run process. `bytes_sent` is what the daemon has sent so far.
     pub(super) fn handle_process(&mut self, event: ProcessEvent, bytes_sent: u64) -> Vec<ExecutionStep> {
         match event {
-            ProcessEvent::Reported(Event::Phase { phase }) => self.handle_phase(phase, bytes_sent),
-            ProcessEvent::Reported(Event::Preparing { reason }) if self.phase == RunPhase::Preparing => {
+            ProcessEvent::Reported(RunProcessEvent::Phase { phase }) => self.handle_phase(phase, bytes_sent),
+            ProcessEvent::Reported(RunProcessEvent::Preparing { reason })
+                if self.phase == RunPhase::Preparing =>
+            {
                 let update = RunUpdate::Phase(RunPhase::Preparing, Some(reason));
                 vec![ExecutionStep::Update(update)]
             }
-            ProcessEvent::Reported(Event::Preparing { .. }) => Vec::new(),
-            ProcessEvent::Reported(Event::Failed { reason }) => {
+            ProcessEvent::Reported(RunProcessEvent::Preparing { .. }) => Vec::new(),
+            ProcessEvent::Reported(RunProcessEvent::Failed { reason }) => {
                 self.failure = Some(reason);
                 Vec::new()
             }

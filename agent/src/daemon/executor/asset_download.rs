@@ -15,7 +15,7 @@ use regatta_types::RunId;
 use tokio::sync::mpsc;
 
 use crate::{
-    assets::{AssetError, Order, Progress, fetch},
+    assets::{AssetError, DownloadProgress, FetchRequest, fetch},
     daemon::runs::events::RunStart,
 };
 
@@ -32,7 +32,7 @@ pub(super) struct AssetDownload {
 
 #[derive(Debug)]
 pub(crate) enum DownloadEvent {
-    Progress(Progress),
+    Progress(DownloadProgress),
     /// The download has finished or failed.
     Ended(Result<(), AssetError>),
 }
@@ -42,12 +42,12 @@ impl AssetDownload {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(super) fn start(start: RunStart, order: Order) -> io::Result<Self> {
-        let cancelled = Arc::clone(&order.cancelled);
+    pub(super) fn start(start: RunStart, request: FetchRequest) -> io::Result<Self> {
+        let cancelled = Arc::clone(&request.cancelled);
         let (sender, events) = mpsc::channel(4);
         let work = move || {
             let mut reported = Instant::now();
-            let fetched = fetch(&order, &mut |progress| {
+            let fetched = fetch(&request, &mut |progress| {
                 if reported.elapsed() > REPORT_INTERVAL {
                     reported = Instant::now();
                     // If the channel is full, the daemon receives a later event.

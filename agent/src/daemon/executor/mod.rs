@@ -36,7 +36,7 @@ use super::{
     },
 };
 use crate::{
-    assets::{AssetError, Limits, Order, Progress, server_at},
+    assets::{AssetError, DownloadProgress, FetchRequest, Limits, server_at},
     config::AgentConfig,
 };
 
@@ -114,7 +114,7 @@ impl Executor {
             assets.server = server_at(&assets.server, host);
         }
         steps.push(preparing(None));
-        let order = Order {
+        let request = FetchRequest {
             state_dir: self.config.state_dir.clone(),
             identity: Arc::clone(device.identity()),
             assets,
@@ -126,7 +126,7 @@ impl Executor {
             cancelled: Arc::default(),
         };
         let download =
-            AssetDownload::start(start, order).map_err(|e| format!("{}: {e}", end_reason::NO_DOWNLOAD))?;
+            AssetDownload::start(start, request).map_err(|e| format!("{}: {e}", end_reason::NO_DOWNLOAD))?;
         self.download = Some(download);
         Ok(())
     }
@@ -340,7 +340,7 @@ fn failed(RunFailure(reason): RunFailure) -> ExecutionStep {
 }
 
 /// Describes the progress of a download for the run's state.
-fn describe(progress: &Progress) -> String {
+fn describe(progress: &DownloadProgress) -> String {
     let waits = progress
         .waits
         .as_ref()

@@ -24,7 +24,7 @@ use crate::{
         runs::{job::ProcessIdentity, leftover_process::signal_group, run_dir::RunDir},
         supervisor,
     },
-    run_process::{daemon_bond, event::Event},
+    run_process::{daemon_bond, event::RunProcessEvent},
 };
 
 /// File name of the run process's standard error.
@@ -37,7 +37,7 @@ const PIPE_PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) enum ProcessEvent {
     /// The process wrote an event.
-    Reported(Event),
+    Reported(RunProcessEvent),
     /// The process has ended. This is the last event.
     Ended(io::Result<ExitStatus>),
 }

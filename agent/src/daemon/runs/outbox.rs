@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, time::Instant};
 use regatta_types::StreamName;
 use regatta_wire::message::Ack;
 
-pub(super) use self::stream::Piece;
+pub(super) use self::stream::StreamPiece;
 use self::{send_window::SendWindow, stream::Stream};
 use super::journal::Record;
 
@@ -93,7 +93,7 @@ impl Outbox {
     }
 
     /// Returns the next item and marks it as sent. The caller must send it.
-    pub(crate) fn take_next(&mut self, now: Instant) -> Option<Piece> {
+    pub(crate) fn take_next(&mut self, now: Instant) -> Option<StreamPiece> {
         let window_open = self.window_is_open();
         self.streams.iter_mut().find_map(|(name, stream)| {
             let piece = stream.next_piece(name, window_open, now)?;

@@ -58,7 +58,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 }
 
 /// A device with one run.
-struct Device {
+struct DeviceUnderTest {
     _directory: tempfile::TempDir,
     runs: PathBuf,
     storage: Storage,
@@ -71,7 +71,7 @@ struct Device {
     is_listed: bool,
 }
 
-impl Device {
+impl DeviceUnderTest {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let runs = directory.path().join("runs");
@@ -247,7 +247,7 @@ impl Device {
 proptest! {
     #[test]
     fn a_power_cut_between_any_two_flushes_loses_no_published_state(actions in actions()) {
-        let mut device = Device::new();
+        let mut device = DeviceUnderTest::new();
         let mut survival = None;
         for action in &actions {
             if let Action::PowerCut { events, survival: what } = action {

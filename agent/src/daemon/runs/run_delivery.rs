@@ -11,7 +11,7 @@ use regatta_wire::{
 
 use super::{
     journal::{Journal, Record},
-    outbox::{Outbox, Piece},
+    outbox::{Outbox, StreamPiece},
     run_dir::{RunDir, tell_the_modelled_disk},
     sealed::SealedStream,
 };
@@ -161,8 +161,8 @@ impl RunDelivery {
     /// Returns the next message and marks it as sent. A stream that cannot be read is delayed.
     pub(crate) fn next_message(&mut self, now: Instant) -> Option<StreamMessage> {
         let (stream, payload) = match self.outbox.take_next(now)? {
-            Piece::End { stream, end } => (stream, end.to_frame().ok()?),
-            Piece::Bytes {
+            StreamPiece::End { stream, end } => (stream, end.to_frame().ok()?),
+            StreamPiece::Bytes {
                 stream,
                 offset,
                 length,

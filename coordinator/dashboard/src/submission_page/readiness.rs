@@ -8,7 +8,7 @@ use std::{
 
 use regatta_catalogue::{catalogue::Catalogue, round::SystemCategory};
 use regatta_fsutil::hash::sha256_hex;
-use regatta_submission_stage::stage::{self, Answers, Kind, Request, StagedResult, StagingFinding};
+use regatta_submission_stage::stage::{self, Answers, Kind, StagedResult, StagingFinding, StagingRequest};
 use regatta_types::{Division, RunId};
 
 use crate::recent_results::RecentResults;
@@ -76,7 +76,7 @@ impl Readiness {
         let runs: Vec<PathBuf> = complete
             .map(|row| workspace.run(row.id).path().to_owned())
             .collect();
-        let preview = stage::preview(&Request {
+        let preview = stage::preview(&StagingRequest {
             round,
             division: Division::Closed,
             kind: Kind::Submission,

@@ -7,7 +7,7 @@ use std::{
 
 use regatta_catalogue::catalogue::RoundCatalogue;
 use regatta_submission_check::{
-    check::{Report, strict},
+    check::{StrictReport, strict},
     tree::Tree,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct TreeReport {
     pub(super) path: PathBuf,
     /// The round whose rules apply: the one of its runs.
     pub(super) round: String,
-    pub(super) report: Report,
+    pub(super) report: StrictReport,
     /// The time when it was checked, RFC 3339 UTC.
     pub(super) checked: String,
 }

@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::tree::Part;
+use super::tree::FileRange;
 use crate::fleet::Admission;
 
 const PIECE: usize = 64 * 1024;
@@ -54,7 +54,7 @@ impl Content {
 
     /// Creates a body with `bytes` bytes of files.
     pub(super) fn of(
-        parts: impl Iterator<Item = io::Result<Part>> + Send + 'static,
+        parts: impl Iterator<Item = io::Result<FileRange>> + Send + 'static,
         bytes: u64,
         to: Recipient,
     ) -> Self {
@@ -71,7 +71,7 @@ impl Content {
 }
 
 async fn send(
-    parts: impl Iterator<Item = io::Result<Part>>,
+    parts: impl Iterator<Item = io::Result<FileRange>>,
     sender: &mpsc::Sender<io::Result<Bytes>>,
     to: &Recipient,
 ) -> io::Result<()> {

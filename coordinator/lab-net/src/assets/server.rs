@@ -29,7 +29,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::{
     asset_store::AssetStore,
     body::{Content, Recipient},
-    tree::{self, Part},
+    tree::{self, FileRange},
 };
 use crate::{
     descriptors::DescriptorBudget, fair_slots::FairSlots, fleet::Admission,
@@ -68,7 +68,7 @@ pub struct Server {
 }
 
 /// State that all connections share.
-struct Shared {
+struct AssetServerState {
     asset_store: AssetStore,
     admission: Arc<Admission>,
     handshake_limiter: HandshakeLimiter,
@@ -98,7 +98,7 @@ impl Server {
         };
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(AssetServerState {
             asset_store,
             admission,
             handshake_limiter: HandshakeLimiter::new(budget.handshakes),
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<AssetServerState>) {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -146,7 +146,7 @@ async fn serve(
     stream: TcpStream,
     from: SocketAddr,
     acceptor: TlsAcceptor,
-    shared: Arc<Shared>,
+    shared: Arc<AssetServerState>,
 ) -> anyhow::Result<()> {
     let known = shared
         .handshake_limiter
@@ -168,7 +168,7 @@ async fn serve(
 async fn meet(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    shared: &Arc<Shared>,
+    shared: &Arc<AssetServerState>,
 ) -> io::Result<Option<(TlsStream<TcpStream>, DeviceId)>> {
     let stream = acceptor.accept(stream).await?;
     let certificates = stream.get_ref().1.peer_certificates();
@@ -194,7 +194,7 @@ struct KeepAlive(bool);
 async fn speak(
     stream: TlsStream<TcpStream>,
     device: &DeviceId,
-    shared: &Arc<Shared>,
+    shared: &Arc<AssetServerState>,
     keep_alive: KeepAlive,
 ) -> hyper::Result<()> {
     let service = service_fn(|request| {
@@ -212,7 +212,7 @@ async fn speak(
 fn answer(
     request: &Request<Incoming>,
     device: &DeviceId,
-    shared: &Arc<Shared>,
+    shared: &Arc<AssetServerState>,
 ) -> impl Future<Output = Response<Content>> + use<> {
     let (admitted, is_get) = (shared.admission.admits(device), request.method() == Method::GET);
     let requested = requested(request.uri().path());
@@ -272,7 +272,7 @@ fn answer(
 }
 
 /// Waits for a transfer permit. Returns `None` after the longest wait.
-async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
+async fn turn(shared: &AssetServerState) -> Option<OwnedSemaphorePermit> {
     timeout(TURN_PATIENCE, Arc::clone(&shared.turns).acquire_owned())
         .await
         .ok()?
@@ -280,7 +280,7 @@ async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
 }
 
 /// Returns the length of the requested content in bytes. A manifest may be long, so it is read on a blocking thread.
-async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Result<u64> {
+async fn length(shared: &Arc<AssetServerState>, kind: AssetKind, sha256: &str) -> io::Result<u64> {
     let (shared, sha256) = (Arc::clone(shared), sha256.to_owned());
     let look = move || match kind {
         AssetKind::File => shared.asset_store.bytes_of(&sha256),
@@ -306,13 +306,13 @@ fn unreadable(device: &DeviceId, error: &io::Error) -> Response<Content> {
     }
 }
 
-type Parts = Box<dyn Iterator<Item = io::Result<Part>> + Send>;
+type Parts = Box<dyn Iterator<Item = io::Result<FileRange>> + Send>;
 
 fn parts(asset_store: &AssetStore, kind: AssetKind, sha256: &str, from: u64, bytes: u64) -> Option<Parts> {
     match kind {
         AssetKind::File => {
             let path = asset_store.place(sha256)?;
-            Some(Box::new(std::iter::once(Ok(Part { path, from, bytes }))))
+            Some(Box::new(std::iter::once(Ok(FileRange { path, from, bytes }))))
         }
         AssetKind::Tree => Some(Box::new(tree::parts(asset_store, sha256, from).ok()?)),
     }

@@ -13,7 +13,7 @@ use super::asset_store::AssetStore;
 
 /// A file of the content, from an offset to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct FileRange {
     /// The file's path.
     pub(super) path: PathBuf,
     /// The offset of the first byte to send.
@@ -39,7 +39,7 @@ pub(super) fn parts(
     asset_store: &AssetStore,
     manifest: &str,
     mut from: u64,
-) -> io::Result<impl Iterator<Item = io::Result<Part>> + use<>> {
+) -> io::Result<impl Iterator<Item = io::Result<FileRange>> + use<>> {
     let files = asset_store.clone();
     Ok(lines(asset_store, manifest)?.filter_map(move |line| {
         let line = match line {
@@ -50,7 +50,7 @@ pub(super) fn parts(
             from -= line.bytes;
             return None;
         }
-        let part = Part {
+        let part = FileRange {
             path: files.place(&line.sha256).unwrap_or_default(),
             from: std::mem::take(&mut from),
             bytes: line.bytes,

@@ -38,7 +38,7 @@ use crate::{
     descriptors::DescriptorBudget,
     fair_slots::FairSlots,
     fleet::Admission,
-    handshake_limiter::{HandshakeLimiter, Slot, evicted},
+    handshake_limiter::{HandshakeLimiter, HandshakeSlot, evicted},
     link::{Inbound, LoopbackConnector},
     token_bucket::{Rate, TokenBuckets},
 };
@@ -61,7 +61,7 @@ pub struct Broker {
 
 /// A kind of refused connections. Clients without a certificate can cause one kind only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Refusal {
+enum ConnectionRefusal {
     /// The TLS handshake failed.
     Handshake,
     /// All connections for devices are in use.
@@ -69,7 +69,7 @@ enum Refusal {
 }
 
 /// State that all connections share.
-struct Shared {
+struct BrokerState {
     config: Arc<BrokerConfig>,
     routing: Arc<Routing>,
     storage: Arc<DynamicStorage>,
@@ -86,7 +86,7 @@ struct Shared {
     /// The maximum number of concurrent connections, unproven ones included.
     most: usize,
     /// The rate limiter for logged refusals.
-    refusals: TokenBuckets<Refusal>,
+    refusals: TokenBuckets<ConnectionRefusal>,
 }
 
 impl Broker {
@@ -122,7 +122,7 @@ impl Broker {
         }
         let (shutdown, _) = broadcast::channel(1);
         let intake = Intake::new(inbox);
-        let shared = Shared::new(address, shutdown.clone(), acceptor, admission, intake, budget);
+        let shared = BrokerState::new(address, shutdown.clone(), acceptor, admission, intake, budget);
         let shared = Arc::new(shared);
         let (connector, arrivals) = LoopbackConnector::new();
         let acceptor = tokio::spawn(accept(listener, arrivals, shared));
@@ -152,7 +152,7 @@ impl Broker {
     }
 }
 
-impl Shared {
+impl BrokerState {
     fn new(
         address: SocketAddr,
         shutdown: broadcast::Sender<()>,
@@ -203,7 +203,7 @@ impl Shared {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        handshake_slot: Slot,
+        handshake_slot: HandshakeSlot,
     ) -> anyhow::Result<()> {
         let Acceptor::Tls {
             config,
@@ -245,7 +245,7 @@ impl Shared {
     /// at the rate [`REFUSALS_LOGGED`], because anyone can cause them.
     fn tell_refused(&self, from: SocketAddr, error: &io::Error) {
         if let Some(why) = handshake_failure::describe(error, Timestamp::now())
-            && self.refusals.try_take(Refusal::Handshake)
+            && self.refusals.try_take(ConnectionRefusal::Handshake)
         {
             tracing::warn!(%from, "the TLS handshake with the broker failed; {why}");
             tracing::debug!(%from, "the TLS handshake with the broker failed: {error}");
@@ -258,7 +258,7 @@ impl Shared {
         transport: BrokerTransport,
         from: SocketAddr,
         peer: Peer,
-        handshake_slot: Option<Slot>,
+        handshake_slot: Option<HandshakeSlot>,
     ) -> anyhow::Result<()> {
         let rights = self.rights(peer, handshake_slot);
         // The library's future is large, so it is boxed.
@@ -271,9 +271,9 @@ impl Shared {
         transport: BrokerTransport,
         from: SocketAddr,
         peer: Peer,
-        handshake_slot: Slot,
+        handshake_slot: HandshakeSlot,
     ) -> anyhow::Result<()> {
-        if self.refusals.try_take(Refusal::Full) {
+        if self.refusals.try_take(ConnectionRefusal::Full) {
             tracing::warn!(
                 %from,
                 "refused a device: all connections for devices are in use; hint: raise `max_devices` in regatta.toml; if `regatta serve` \
@@ -287,7 +287,7 @@ impl Shared {
         Ok(Box::pin(self.handler(transport, from, rights).run()).await?)
     }
 
-    fn rights(&self, peer: Peer, handshake_slot: Option<Slot>) -> Rights {
+    fn rights(&self, peer: Peer, handshake_slot: Option<HandshakeSlot>) -> Rights {
         Rights {
             peer,
             admission: Arc::clone(&self.admission),
@@ -312,7 +312,7 @@ impl Shared {
     }
 }
 
-async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, shared: Arc<BrokerState>) {
     let mut shutdown = shared.shutdown.subscribe();
     let mut changes = shared.admission.changes();
     let mut connections = JoinSet::new();
@@ -369,7 +369,7 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
 }
 
 /// Serves a connection from the coordinator's own connector.
-async fn serve_coordinator(shared: Arc<Shared>, stream: TcpStream) {
+async fn serve_coordinator(shared: Arc<BrokerState>, stream: TcpStream) {
     let nodelay = stream.set_nodelay(true);
     let ended = match nodelay.and_then(|()| stream.peer_addr()) {
         Ok(from) => {

@@ -18,7 +18,7 @@ use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
 
 use super::pace::Pace;
-use crate::{fleet::Admission, handshake_limiter::Slot};
+use crate::{fleet::Admission, handshake_limiter::HandshakeSlot};
 
 /// The peer of a connection, as the acceptor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct Rights {
     /// Whether all connections for devices are in use, so that this one is refused.
     pub(super) is_full: bool,
     /// The connection's slot of the handshake limiter, until its CONNECT is accepted.
-    pub(super) handshake_slot: Mutex<Option<Slot>>,
+    pub(super) handshake_slot: Mutex<Option<HandshakeSlot>>,
 }
 
 impl Rights {
@@ -63,7 +63,7 @@ impl Rights {
     /// Releases the slot of the handshake limiter. Returns `false` for a connection that was already evicted.
     fn ends_handshake(&self) -> bool {
         let mut slot = self.handshake_slot.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.take().is_none_or(Slot::free)
+        slot.take().is_none_or(HandshakeSlot::free)
     }
 
     fn may_publish(&self, topic: &str) -> bool {

@@ -62,7 +62,7 @@ impl Listener {
         budget: DescriptorBudget,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let shared = Shared {
+        let shared = ListenerState {
             acceptor: TlsAcceptor::from(tls),
             service: Arc::new(service),
             turn: Arc::new(Semaphore::new(1)),
@@ -85,7 +85,7 @@ impl Listener {
 }
 
 /// State that all connections share.
-struct Shared {
+struct ListenerState {
     acceptor: TlsAcceptor,
     service: Arc<EnrollmentService>,
     /// One request is decided at a time, so that unknown clients cannot occupy all blocking threads.
@@ -95,7 +95,7 @@ struct Shared {
     sent: TokenBuckets<()>,
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<ListenerState>) {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -117,7 +117,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+async fn serve(stream: TcpStream, shared: &ListenerState) -> io::Result<()> {
     let mut stream = shared.acceptor.accept(stream).await?;
     let request = read_request(&mut stream).await?;
     let connection = stream

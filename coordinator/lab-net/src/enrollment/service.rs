@@ -76,11 +76,13 @@ impl EnrollmentService {
     pub(super) fn answer(&self, request: &EnrollRequest, connection: &[u8; EXPORTER_LEN]) -> EnrollResponse {
         match self.judge(request, connection) {
             Ok(credentials) => EnrollResponse::Accepted(credentials),
-            Err(Refusal::WithReason(why)) => EnrollResponse::Refused(why),
-            Err(Refusal::NotNow(why)) => EnrollResponse::NotNow(why),
-            Err(Refusal::OtherName { enrolled, token }) => EnrollResponse::OtherName { enrolled, token },
-            Err(Refusal::Removed { name }) => EnrollResponse::Removed { name },
-            Err(Refusal::Fault(error)) => {
+            Err(EnrollmentRefusal::WithReason(why)) => EnrollResponse::Refused(why),
+            Err(EnrollmentRefusal::NotNow(why)) => EnrollResponse::NotNow(why),
+            Err(EnrollmentRefusal::OtherName { enrolled, token }) => {
+                EnrollResponse::OtherName { enrolled, token }
+            }
+            Err(EnrollmentRefusal::Removed { name }) => EnrollResponse::Removed { name },
+            Err(EnrollmentRefusal::Fault(error)) => {
                 tracing::error!("an enrollment failed: {error:#}");
                 EnrollResponse::NotNow("the reason is in the coordinator's log".to_owned())
             }
@@ -92,11 +94,13 @@ impl EnrollmentService {
         &self,
         request: &EnrollRequest,
         connection: &[u8; EXPORTER_LEN],
-    ) -> Result<Credentials, Refusal> {
+    ) -> Result<Credentials, EnrollmentRefusal> {
         let statement = EnrollRequest::statement(&request.purpose, &request.public_key, connection);
         UnparsedPublicKey::new(&ED25519, &request.public_key)
             .verify(&statement, &request.proof)
-            .map_err(|_| Refusal::with_reason("the request is not signed by the key that it names"))?;
+            .map_err(|_| {
+                EnrollmentRefusal::with_reason("the request is not signed by the key that it names")
+            })?;
         let device = DeviceId::of_public_key(&request.public_key);
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, issued) = match &request.purpose {
@@ -126,12 +130,12 @@ impl EnrollmentService {
         public_key: [u8; 32],
         secret: &[u8; 16],
         renaming: Renaming,
-    ) -> Result<(String, Certificate), Refusal> {
+    ) -> Result<(String, Certificate), EnrollmentRefusal> {
         let secret = sha256_hex(secret);
         granted(store.enrollment_tokens().look_up(&secret, device, renaming)?)?;
         if !self.enrollments.try_take(device.clone()) {
             let why = "this device has enrolled many times within minutes";
-            return Err(Refusal::NotNow(why.to_owned()));
+            return Err(EnrollmentRefusal::NotNow(why.to_owned()));
         }
         let issued = self.issue(device, public_key)?;
         let entry = store
@@ -140,27 +144,28 @@ impl EnrollmentService {
         Ok((granted(entry)?, issued))
     }
 
-    fn issue(&self, device: &DeviceId, public_key: [u8; 32]) -> Result<Certificate, Refusal> {
+    fn issue(&self, device: &DeviceId, public_key: [u8; 32]) -> Result<Certificate, EnrollmentRefusal> {
         let issued = self.keys.authority().device(device, public_key)?;
         let not_after = issued.not_after.to_string();
         Ok(Certificate { issued, not_after })
     }
 
     /// Returns the name of a device that may renew its certificate now.
-    fn claim_renewal(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
+    fn claim_renewal(&self, store: &Store, device: &DeviceId) -> Result<String, EnrollmentRefusal> {
         let member = store
             .members()
             .get(device)?
             .filter(|member| member.removed.is_none());
-        let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
+        let member =
+            member.ok_or_else(|| EnrollmentRefusal::with_reason("this device is not enrolled here"))?;
         if member.not_after <= store::now() {
-            return Err(Refusal::with_reason(
+            return Err(EnrollmentRefusal::with_reason(
                 "this device's certificate has expired: enroll it again with a token of `regatta device add`",
             ));
         }
         if !self.renewals.try_take(device.clone()) {
             let why = "this device has had several certificates within the hour";
-            return Err(Refusal::NotNow(why.to_owned()));
+            return Err(EnrollmentRefusal::NotNow(why.to_owned()));
         }
         Ok(member.name)
     }
@@ -194,7 +199,7 @@ impl Certificate {
 }
 
 /// The reason why a request is not granted.
-enum Refusal {
+enum EnrollmentRefusal {
     /// The device gets the reason. Repeating the request does not help.
     WithReason(String),
     /// The device gets the reason, and may retry later.
@@ -207,25 +212,25 @@ enum Refusal {
     Fault(anyhow::Error),
 }
 
-impl Refusal {
+impl EnrollmentRefusal {
     fn with_reason(why: &str) -> Self {
         Self::WithReason(why.to_owned())
     }
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Refusal {
+impl<E: Into<anyhow::Error>> From<E> for EnrollmentRefusal {
     fn from(error: E) -> Self {
         Self::Fault(error.into())
     }
 }
 
-fn granted(entry: Entry) -> Result<String, Refusal> {
+fn granted(entry: Entry) -> Result<String, EnrollmentRefusal> {
     let why = match entry {
         Entry::Granted(name) => return Ok(name),
-        Entry::OtherName { enrolled, token } => return Err(Refusal::OtherName { enrolled, token }),
-        Entry::Removed { name } => return Err(Refusal::Removed { name }),
+        Entry::OtherName { enrolled, token } => return Err(EnrollmentRefusal::OtherName { enrolled, token }),
+        Entry::Removed { name } => return Err(EnrollmentRefusal::Removed { name }),
         Entry::NameTaken(name) => {
-            return Err(Refusal::WithReason(format!(
+            return Err(EnrollmentRefusal::WithReason(format!(
                 "the token is for {name}, which is another device: make one for this device with `regatta device add`"
             )));
         }
@@ -235,5 +240,5 @@ fn granted(entry: Entry) -> Result<String, Refusal> {
         Entry::Expired => "the token has expired: make another with `regatta device add`",
         Entry::Used => "the token has been used by another device: make another with `regatta device add`",
     };
-    Err(Refusal::with_reason(why))
+    Err(EnrollmentRefusal::with_reason(why))
 }

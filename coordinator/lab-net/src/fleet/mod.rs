@@ -13,7 +13,7 @@ pub use inventory::Inventories;
 use regatta_text::escape_start;
 use regatta_types::DeviceId;
 use regatta_wire::message::Hello;
-pub use sessions::{Identity, Sessions};
+pub use sessions::{IdentityUse, Sessions};
 
 use regatta_lab_store::{self as store, Store};
 

@@ -44,7 +44,7 @@ struct Session {
 
 /// The use of a device's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
+pub enum IdentityUse {
     /// One agent uses it.
     Single,
     /// Two agents use it, as already reported.
@@ -69,7 +69,7 @@ impl Sessions {
     }
 
     /// Records an inventory by its session and its number within the session, and returns the use of the device's identity.
-    pub fn heard(&mut self, device: &DeviceId, session: u64, number: u32, now: Instant) -> Identity {
+    pub fn heard(&mut self, device: &DeviceId, session: u64, number: u32, now: Instant) -> IdentityUse {
         let session = Session {
             id: session,
             newest: number,
@@ -83,13 +83,13 @@ impl Sessions {
         if known.current.id == session.id {
             // An inventory has several pages with one number.
             if session.newest < known.current.newest {
-                return Identity::Outdated;
+                return IdentityUse::Outdated;
             }
             known.current = session;
         } else {
             let earlier = known.earlier.iter().find(|earlier| earlier.id == session.id);
             if earlier.is_some_and(|earlier| session.newest <= earlier.newest) {
-                return Identity::Outdated;
+                return IdentityUse::Outdated;
             }
             let returned = earlier.is_some();
             known.earlier.retain(|earlier| earlier.id != session.id);
@@ -101,8 +101,8 @@ impl Sessions {
             known.since = now;
             if returned {
                 return match known.duplicated.replace(now) {
-                    None => Identity::NowDuplicated,
-                    Some(_) => Identity::Duplicated,
+                    None => IdentityUse::NowDuplicated,
+                    Some(_) => IdentityUse::Duplicated,
                 };
             }
         }
@@ -116,16 +116,16 @@ impl Sessions {
     }
 
     /// Returns the current use of a device's identity.
-    pub fn of(&mut self, device: &DeviceId, now: Instant) -> Identity {
+    pub fn of(&mut self, device: &DeviceId, now: Instant) -> IdentityUse {
         let Some(known) = self.devices.get_mut(device) else {
-            return Identity::Single;
+            return IdentityUse::Single;
         };
         match known.duplicated {
-            None => Identity::Single,
-            Some(seen) if now.duration_since(seen) < QUIET => Identity::Duplicated,
+            None => IdentityUse::Single,
+            Some(seen) if now.duration_since(seen) < QUIET => IdentityUse::Duplicated,
             Some(_) => {
                 known.duplicated = None;
-                Identity::NowSingle
+                IdentityUse::NowSingle
             }
         }
     }
@@ -140,24 +140,24 @@ mod tests {
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
         let (mut sessions, begin) = (Sessions::default(), Instant::now());
         for session in 0..100 {
-            assert_eq!(sessions.heard(&device, session, 1, begin), Identity::Single);
-            assert_eq!(sessions.heard(&device, session, 1, begin), Identity::Single);
+            assert_eq!(sessions.heard(&device, session, 1, begin), IdentityUse::Single);
+            assert_eq!(sessions.heard(&device, session, 1, begin), IdentityUse::Single);
         }
         assert_eq!(sessions.devices[&device].earlier.len(), MAX_HEARD_SESSIONS - 1);
         // A broker sends earlier inventories again.
-        assert_eq!(sessions.heard(&device, 98, 1, begin), Identity::Outdated);
-        assert_eq!(sessions.heard(&device, 99, 0, begin), Identity::Outdated);
+        assert_eq!(sessions.heard(&device, 98, 1, begin), IdentityUse::Outdated);
+        assert_eq!(sessions.heard(&device, 99, 0, begin), IdentityUse::Outdated);
         assert!(!sessions.is_settled(&device, begin) && sessions.is_settled(&device, begin + QUIET));
-        assert_eq!(sessions.heard(&device, 98, 2, begin), Identity::NowDuplicated);
-        assert_eq!(sessions.heard(&device, 99, 2, begin), Identity::Duplicated);
-        assert_eq!(sessions.of(&device, begin), Identity::Duplicated);
+        assert_eq!(sessions.heard(&device, 98, 2, begin), IdentityUse::NowDuplicated);
+        assert_eq!(sessions.heard(&device, 99, 2, begin), IdentityUse::Duplicated);
+        assert_eq!(sessions.of(&device, begin), IdentityUse::Duplicated);
         let other: DeviceId = "cd".repeat(16).parse().unwrap();
-        assert_eq!(sessions.of(&other, begin), Identity::Single);
+        assert_eq!(sessions.of(&other, begin), IdentityUse::Single);
         // One of them remains. It may restart as well.
         let soon = begin + QUIET / 2;
-        assert_eq!(sessions.heard(&device, 100, 1, soon), Identity::Duplicated);
-        assert_eq!(sessions.of(&device, begin + QUIET), Identity::NowSingle);
-        assert_eq!(sessions.of(&device, begin + QUIET), Identity::Single);
+        assert_eq!(sessions.heard(&device, 100, 1, soon), IdentityUse::Duplicated);
+        assert_eq!(sessions.of(&device, begin + QUIET), IdentityUse::NowSingle);
+        assert_eq!(sessions.of(&device, begin + QUIET), IdentityUse::Single);
         assert!(!sessions.is_settled(&device, begin + QUIET) && sessions.is_settled(&device, soon + QUIET));
     }
 
@@ -174,11 +174,11 @@ mod tests {
         for (session, number) in [(1, 5), (1, 4), (2, 2)] {
             assert_eq!(
                 sessions.heard(&device, session, number, begin),
-                Identity::Outdated
+                IdentityUse::Outdated
             );
         }
         assert!(!sessions.is_settled(&device, begin));
-        assert_eq!(sessions.heard(&device, 2, 4, begin), Identity::Single);
-        assert_eq!(sessions.heard(&device, 1, 6, begin), Identity::NowDuplicated);
+        assert_eq!(sessions.heard(&device, 2, 4, begin), IdentityUse::Single);
+        assert_eq!(sessions.heard(&device, 1, 6, begin), IdentityUse::NowDuplicated);
     }
 }

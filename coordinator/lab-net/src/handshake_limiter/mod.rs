@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use self::slots::HandshakeSlots;
-pub use self::slots::{Eviction, Slot};
+pub use self::slots::{HandshakeEviction, HandshakeSlot};
 use crate::token_bucket::{Rate, TokenBuckets};
 
 /// The longest time that a handshake may take, and the longest wait for its begin.
@@ -60,7 +60,7 @@ impl HandshakeLimiter {
     ///
     /// # Errors
     /// Returns an error when the queue is full, or the wait was too long.
-    pub async fn enter(&self, from: IpAddr) -> io::Result<(Slot, Eviction)> {
+    pub async fn enter(&self, from: IpAddr) -> io::Result<(HandshakeSlot, HandshakeEviction)> {
         let entered = in_time(async { Ok(self.slots.enter(network(from)).await) }).await?;
         entered.ok_or_else(|| io::Error::other("too many connections wait for their handshake"))
     }
@@ -69,7 +69,11 @@ impl HandshakeLimiter {
     ///
     /// # Errors
     /// As [`Self::enter`]; also when the client has closed the connection.
-    pub async fn enter_while_open(&self, from: IpAddr, stream: &TcpStream) -> io::Result<(Slot, Eviction)> {
+    pub async fn enter_while_open(
+        &self,
+        from: IpAddr,
+        stream: &TcpStream,
+    ) -> io::Result<(HandshakeSlot, HandshakeEviction)> {
         let entered = tokio::select! {
             () = closed_by_client(stream) => return Err(closed()),
             entered = self.enter(from) => entered?,

@@ -77,7 +77,7 @@ struct Waiting {
 
 /// A handshake's slot. Dropping it frees the slot.
 #[derive(Debug)]
-pub struct Slot {
+pub struct HandshakeSlot {
     slots: Arc<HandshakeSlots>,
     network: IpAddr,
     number: u64,
@@ -85,14 +85,14 @@ pub struct Slot {
 
 /// Notifies the holder of a slot that it was evicted, and notes its progress.
 #[derive(Debug)]
-pub struct Eviction {
+pub struct HandshakeEviction {
     evicted: oneshot::Receiver<()>,
     progress: Arc<AtomicU64>,
     clock: Arc<AtomicU64>,
 }
 
 /// The slot that a handshake waits for.
-type Granted = (Slot, Eviction);
+type Granted = (HandshakeSlot, HandshakeEviction);
 
 /// Removes a handshake from the queue when its wait ends for any reason.
 struct QueueEntry<'a> {
@@ -178,12 +178,12 @@ impl HandshakeSlots {
         state.waiting -= 1;
         state.running += 1;
         drop(state);
-        let eviction = Eviction {
+        let eviction = HandshakeEviction {
             evicted,
             progress,
             clock: Arc::clone(&self.clock),
         };
-        let slot = Slot {
+        let slot = HandshakeSlot {
             slots: Arc::clone(self),
             network,
             number,
@@ -318,7 +318,7 @@ impl State {
     }
 }
 
-impl Slot {
+impl HandshakeSlot {
     /// Frees the slot. Returns `false` when the slot was evicted before. Only one of both happens.
     pub fn free(self) -> bool {
         self.give_back()
@@ -334,7 +334,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for HandshakeSlot {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -346,7 +346,7 @@ impl Drop for QueueEntry<'_> {
     }
 }
 
-impl Eviction {
+impl HandshakeEviction {
     /// Runs the handshake `work` until it ends or is evicted, which is `None`. Each poll is progress: its task is polled when bytes of the
     /// client arrive.
     pub async fn or<T>(mut self, work: impl Future<Output = T>) -> Option<T> {

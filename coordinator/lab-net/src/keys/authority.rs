@@ -55,7 +55,7 @@ pub enum IssueError {
 }
 
 /// A certificate and its private key in PEM.
-pub struct Identity {
+pub struct TlsIdentity {
     pub certificate: String,
     /// The private key.
     pub key: String,
@@ -166,7 +166,7 @@ impl Authority {
     ///
     /// # Errors
     /// Returns [`IssueError`].
-    pub fn server(&self, hosts: &[String]) -> Result<Identity, IssueError> {
+    pub fn server(&self, hosts: &[String]) -> Result<TlsIdentity, IssueError> {
         let key = new_key_pair()?;
         let mut params = leaf(SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth)?;
         for host in std::iter::once(SERVER_NAME).chain(hosts.iter().map(String::as_str)) {
@@ -177,19 +177,19 @@ impl Authority {
         }
         params.not_before = date_time_ymd(2000, 1, 1);
         params.not_after = date_time_ymd(i32::from(this_year() + SERVER_YEARS), 1, 1);
-        Ok(Identity {
+        Ok(TlsIdentity {
             certificate: params.signed_by(&key, &self.issuer)?.pem(),
             key: key.serialize_pem(),
         })
     }
 
     /// Issues the coordinator's client certificate for brokers.
-    pub(super) fn coordinator(&self, public_key: [u8; 32], key: &str) -> Result<Identity, IssueError> {
+    pub(super) fn coordinator(&self, public_key: [u8; 32], key: &str) -> Result<TlsIdentity, IssueError> {
         let mut params = leaf(COORDINATOR, ExtendedKeyUsagePurpose::ClientAuth)?;
         params.not_before = date_time_ymd(2000, 1, 1);
         params.not_after = date_time_ymd(i32::from(this_year() + SERVER_YEARS), 1, 1);
         let certificate = params.signed_by(&Ed25519PublicKey(public_key), &self.issuer)?;
-        Ok(Identity {
+        Ok(TlsIdentity {
             certificate: certificate.pem(),
             key: key.to_owned(),
         })

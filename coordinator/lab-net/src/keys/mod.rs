@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use authority::{Authority, COORDINATOR, Identity, IssueError, Issued};
+pub use authority::{Authority, COORDINATOR, IssueError, Issued, TlsIdentity};
 pub use page_authority::{PAGE_CERTIFICATE, PageAuthority};
 use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_types::{DeviceId, RunId};
@@ -217,7 +217,7 @@ impl Keys {
     ///
     /// # Errors
     /// Returns an error when the certificate cannot be issued.
-    pub fn coordinator_identity(&self) -> Result<Identity, IssueError> {
+    pub fn coordinator_identity(&self) -> Result<TlsIdentity, IssueError> {
         self.authority
             .coordinator(self.coordinator_public_key(), &self.coordinator_pem)
     }

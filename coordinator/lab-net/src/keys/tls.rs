@@ -13,7 +13,7 @@ use rustls::{
 };
 
 use super::{
-    Identity, Keys,
+    Keys, TlsIdentity,
     private_key::{TlsError, private_key},
 };
 
@@ -84,7 +84,7 @@ pub fn public_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
         .ok()
 }
 
-fn parsed(identity: &Identity) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TlsError> {
+fn parsed(identity: &TlsIdentity) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TlsError> {
     let certificate =
         CertificateDer::from_pem_slice(identity.certificate.as_bytes()).map_err(TlsError::Pem)?;
     Ok((certificate, PrivateKeyDer::Pkcs8(private_key(&identity.key)?)))

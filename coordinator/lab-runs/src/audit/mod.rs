@@ -5,6 +5,6 @@
 mod plan;
 mod verify;
 
-pub use plan::{PlanError, drafts, find, have_same_settings, of_performance, of_runs};
+pub use plan::{AuditPlanError, drafts, find, have_same_settings, of_performance, of_runs};
 pub(super) use verify::verify;
 pub use verify::{expect_proven, keep};

@@ -19,7 +19,7 @@ use regatta_lab_store::{self as store, RunDraft, RunRow, Store, StoreError, work
 
 /// An error of planning an audit.
 #[derive(Debug, thiserror::Error)]
-pub enum PlanError {
+pub enum AuditPlanError {
     /// The device has no valid performance run.
     #[error("there is no valid performance run of {benchmark} {scenario} on that device")]
     NoPerformanceRun { benchmark: String, scenario: Scenario },
@@ -83,7 +83,7 @@ pub enum PlanError {
     Store(#[from] StoreError),
 }
 
-impl PlanError {
+impl AuditPlanError {
     /// Returns who has to act.
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -115,11 +115,11 @@ pub fn find(
     device: &DeviceId,
     benchmark: &Benchmark,
     scenario: Scenario,
-) -> Result<Audited, PlanError> {
+) -> Result<Audited, AuditPlanError> {
     let rows = store.runs().all()?;
     let performance = measurements(&rows, device, &benchmark.name, scenario)
         .find(|row| matches!(row.mode, Mode::PerformanceOnly | Mode::SubmissionRun))
-        .ok_or_else(|| PlanError::NoPerformanceRun {
+        .ok_or_else(|| AuditPlanError::NoPerformanceRun {
             benchmark: benchmark.name.clone(),
             scenario,
         })?;
@@ -131,15 +131,15 @@ pub fn find(
 /// # Errors
 /// Returns an error when the run was removed or cannot be used, when there is no such accuracy run, or when its log does not have its delivered
 /// length.
-pub fn of_performance(workspace: &Workspace, store: &Store, run: RunId) -> Result<Audited, PlanError> {
+pub fn of_performance(workspace: &Workspace, store: &Store, run: RunId) -> Result<Audited, AuditPlanError> {
     let rows = store.runs().all()?;
     let named = rows
         .iter()
         .find(|row| row.id == run)
-        .ok_or(PlanError::Removed(run))?;
+        .ok_or(AuditPlanError::Removed(run))?;
     let performance = measurements(&rows, &named.device, &named.benchmark, named.scenario)
         .find(|row| row.id == run && matches!(row.mode, Mode::PerformanceOnly | Mode::SubmissionRun))
-        .ok_or_else(|| PlanError::NoPerformanceRun {
+        .ok_or_else(|| AuditPlanError::NoPerformanceRun {
             benchmark: named.benchmark.clone(),
             scenario: named.scenario,
         })?;
@@ -168,14 +168,14 @@ fn with_accuracy(
     store: &Store,
     rows: &[RunRow],
     performance: &RunRow,
-) -> Result<Audited, PlanError> {
+) -> Result<Audited, AuditPlanError> {
     let (benchmark, scenario) = (&performance.benchmark, performance.scenario);
     let accuracy = measurements(rows, &performance.device, benchmark, scenario)
         .find(|row| {
             matches!(row.mode, Mode::AccuracyOnly | Mode::SubmissionRun)
                 && have_same_settings(row, performance)
         })
-        .ok_or_else(|| PlanError::NoAccuracyRun {
+        .ok_or_else(|| AuditPlanError::NoAccuracyRun {
             benchmark: benchmark.clone(),
             scenario,
             performance: performance.id,
@@ -196,11 +196,11 @@ pub fn of_runs(
     store: &Store,
     performance: RunId,
     accuracy: RunId,
-) -> Result<Audited, PlanError> {
-    let find = |run| store.runs().get(run)?.ok_or(PlanError::Removed(run));
+) -> Result<Audited, AuditPlanError> {
+    let find = |run| store.runs().get(run)?.ok_or(AuditPlanError::Removed(run));
     let (performance, accuracy) = (find(performance)?, find(accuracy)?);
     if !have_same_settings(&performance, &accuracy) {
-        return Err(PlanError::NoAccuracyRun {
+        return Err(AuditPlanError::NoAccuracyRun {
             benchmark: performance.benchmark.clone(),
             scenario: performance.scenario,
             performance: performance.id,
@@ -224,7 +224,7 @@ pub fn have_same_settings(one: &RunRow, other: &RunRow) -> bool {
 
 /// Checks that the accuracy log has its delivered length, because audits come before truncation. Its hash is checked when the audit is
 /// verified.
-fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Result<(), PlanError> {
+fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Result<(), AuditPlanError> {
     let path = workspace.run(accuracy.id).files().join(file_name::ACCURACY);
     let streams = store.streams().of_run(accuracy.id)?;
     let delivered = streams
@@ -234,12 +234,12 @@ fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Resu
     let found = fs::metadata(&path).map(|metadata| metadata.len());
     match found {
         Ok(found) if found == delivered => Ok(()),
-        Ok(found) => Err(PlanError::Altered {
+        Ok(found) => Err(AuditPlanError::Altered {
             path,
             found,
             delivered,
         }),
-        Err(source) => Err(PlanError::Io { path, source }),
+        Err(source) => Err(AuditPlanError::Io { path, source }),
     }
 }
 
@@ -252,10 +252,11 @@ pub fn drafts(
     round: &Round,
     audited: &Audited,
     tests: &[String],
-) -> Result<Vec<RunDraft>, PlanError> {
+) -> Result<Vec<RunDraft>, AuditPlanError> {
     let path = workspace.run(audited.performance.id).spec();
-    let bytes = regular_file::read(&path, MAX_DOCUMENT).map_err(|source| PlanError::Io { path, source })?;
-    let spec = RunSpec::from_json(&bytes).map_err(|source| PlanError::Spec {
+    let bytes =
+        regular_file::read(&path, MAX_DOCUMENT).map_err(|source| AuditPlanError::Io { path, source })?;
+    let spec = RunSpec::from_json(&bytes).map_err(|source| AuditPlanError::Spec {
         run: audited.performance.id,
         source,
     })?;
@@ -270,10 +271,15 @@ pub fn drafts(
 }
 
 /// Returns the performance run's spec under the audit's configuration. The rates are those of the performance run.
-fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<RunDraft, PlanError> {
+fn draft(
+    round: &Round,
+    test: &str,
+    performance: &RunSpec,
+    accuracy: RunId,
+) -> Result<RunDraft, AuditPlanError> {
     let mut audits = round.audits.iter();
     let named = audits.find(|(name, _)| name.eq_ignore_ascii_case(test));
-    let (test, rule) = named.ok_or_else(|| PlanError::NotInRound {
+    let (test, rule) = named.ok_or_else(|| AuditPlanError::NotInRound {
         test: test.to_owned(),
         round: round.name.clone(),
         known: round.audits.keys().cloned().collect::<Vec<_>>().join(", "),

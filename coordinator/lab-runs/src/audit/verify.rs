@@ -12,7 +12,7 @@ use regatta_fsutil::{
 use regatta_mllog::read::file_name;
 use regatta_submission_stage::{
     audit::{
-        self, Audited, Dtype, Observation, Report, Request, explain,
+        self, AuditReport, AuditRequest, Audited, Dtype, Observation, explain,
         part_three::{compare_accuracies, limits},
     },
     proof::{ProofError, SignedEvidence},
@@ -69,7 +69,7 @@ pub fn keep(
     workspace: &Workspace,
     store: &Store,
     row: &RunRow,
-    report: &Report,
+    report: &AuditReport,
     explanation: &str,
 ) -> anyhow::Result<()> {
     let Some(of) = &row.draft.spec.audit else {
@@ -147,7 +147,7 @@ impl Verifier<'_> {
             accuracy: self.workspace.run(accuracy).files(),
         };
         let own = self.workspace.run(self.spec.run);
-        let request = Request {
+        let request = AuditRequest {
             test: self.of.test.parse()?,
             audited: &audited,
             compliance: &own.files(),
@@ -168,14 +168,14 @@ impl Verifier<'_> {
 
     /// Performs TEST01 part III with Regatta's own accuracy metric. The rules require the reference script. Regatta's result therefore
     /// decides only for benchmarks that cannot be submitted. For others it predicts the script's result.
-    fn take_accuracies(&self, request: &Request<'_>, report: &mut Report) -> Option<String> {
+    fn take_accuracies(&self, request: &AuditRequest<'_>, report: &mut AuditReport) -> Option<String> {
         if !report.needs_accuracies() {
             return None;
         }
         let benchmark = &self.spec.benchmark;
         let decides = benchmark.not_submittable.is_some();
         let ours = self.workspace.run(self.spec.run).audit().join("by-our-reckoning");
-        let request = Request {
+        let request = AuditRequest {
             output: if decides { request.output } else { &ours },
             ..*request
         };
@@ -201,7 +201,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn audit_result(&self, report: &Report, explanation: &str, fault: Option<String>) -> AuditResult {
+    fn audit_result(&self, report: &AuditReport, explanation: &str, fault: Option<String>) -> AuditResult {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
         let mut observations: Vec<String> = report.observations.iter().map(observation_line).collect();
         observations.extend(self.other_loadgens());

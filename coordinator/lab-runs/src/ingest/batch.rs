@@ -27,7 +27,7 @@ use super::{
     retry_queue::{RetryQueue, TopicMessage},
 };
 use regatta_lab_net::{
-    fleet::{self, Admission, Identity, Inventories, Sessions},
+    fleet::{self, Admission, IdentityUse, Inventories, Sessions},
     link::{Inbound, Publisher},
 };
 use regatta_lab_store::{
@@ -255,7 +255,7 @@ impl Ingest {
         let identity = self
             .sessions
             .heard(device, page.session, page.number, Instant::now());
-        if identity == Identity::Outdated {
+        if identity == IdentityUse::Outdated {
             return Err(Refusal::new(RejectKind::Outdated, "inventory"));
         }
         self.store.heard_sessions().record(&HeardSession {
@@ -274,11 +274,11 @@ impl Ingest {
     }
 
     /// Returns whether a single agent uses the device's identity. `store_identities` stores a change of that.
-    fn note_identity(&mut self, device: &DeviceId, identity: Identity) -> bool {
+    fn note_identity(&mut self, device: &DeviceId, identity: IdentityUse) -> bool {
         match identity {
-            Identity::Single => true,
-            Identity::Duplicated | Identity::Outdated => false,
-            Identity::NowDuplicated => {
+            IdentityUse::Single => true,
+            IdentityUse::Duplicated | IdentityUse::Outdated => false,
+            IdentityUse::NowDuplicated => {
                 tracing::error!(
                     %device,
                     "two agents use the identity of one device: messages of both are ignored until one is stopped. \
@@ -287,7 +287,7 @@ impl Ingest {
                 self.identities.insert(device.clone(), true);
                 false
             }
-            Identity::NowSingle => {
+            IdentityUse::NowSingle => {
                 tracing::info!(%device, "one agent alone uses the device's identity again");
                 self.identities.insert(device.clone(), false);
                 true

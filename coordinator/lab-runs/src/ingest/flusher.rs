@@ -30,12 +30,12 @@ pub(super) struct FlushJob {
 }
 
 /// One thing to flush.
-enum Unflushed<'a> {
+enum FlushTarget<'a> {
     File(&'a File),
     Directory(&'a Path),
 }
 
-impl Unflushed<'_> {
+impl FlushTarget<'_> {
     fn flush(&self) -> io::Result<()> {
         #[cfg(test)]
         self.tell_the_modelled_disk();
@@ -62,10 +62,10 @@ impl Unflushed<'_> {
 
 impl FlushJob {
     fn run(&self) -> Vec<io::Result<()>> {
-        let files = self.files.iter().map(|file| Unflushed::File(file));
-        let directories = self.directories.iter().map(|path| Unflushed::Directory(path));
-        let all: Vec<Unflushed<'_>> = files.chain(directories).collect();
-        let mut flushed = parallel::for_each_file(&all, Unflushed::flush);
+        let files = self.files.iter().map(|file| FlushTarget::File(file));
+        let directories = self.directories.iter().map(|path| FlushTarget::Directory(path));
+        let all: Vec<FlushTarget<'_>> = files.chain(directories).collect();
+        let mut flushed = parallel::for_each_file(&all, FlushTarget::flush);
         let directories = flushed.split_off(self.files.len());
         match directories.into_iter().find_map(Result::err) {
             None => flushed,
@@ -79,11 +79,11 @@ impl FlushJob {
 
 /// Flushes directories at once.
 pub(super) fn flush_directories(directories: &BTreeSet<PathBuf>) -> io::Result<()> {
-    let all: Vec<Unflushed<'_>> = directories
+    let all: Vec<FlushTarget<'_>> = directories
         .iter()
-        .map(|path| Unflushed::Directory(path))
+        .map(|path| FlushTarget::Directory(path))
         .collect();
-    parallel::for_each_file(&all, Unflushed::flush)
+    parallel::for_each_file(&all, FlushTarget::flush)
         .into_iter()
         .collect()
 }

@@ -162,7 +162,7 @@ pub fn submission_status(
 
 /// A device with a benchmark, either in MaxQ or not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Subject {
+struct DeviceBenchmark {
     device_name: String,
     device: DeviceId,
     benchmark: String,
@@ -202,7 +202,7 @@ fn status_of(request: &StatusRequest<'_>, catalogue: &Catalogue, runs: &[RunRow]
 }
 
 /// Returns the requested devices and benchmarks, and those of existing runs.
-fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> {
+fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<DeviceBenchmark> {
     let is_requested = |row: &&&RunRow| {
         let mut devices = request.devices.iter();
         let mut benchmarks = request.benchmarks.iter();
@@ -210,7 +210,7 @@ fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> 
             && (request.devices.is_empty() || devices.any(|device| device.id == row.device))
             && (request.benchmarks.is_empty() || benchmarks.any(|benchmark| benchmark.name == row.benchmark))
     };
-    let of_run = |row: &&RunRow| Subject {
+    let of_run = |row: &&RunRow| DeviceBenchmark {
         device_name: row
             .device_name
             .clone()
@@ -219,12 +219,13 @@ fn subjects(request: &StatusRequest<'_>, runs: &[&RunRow]) -> BTreeSet<Subject> 
         benchmark: row.benchmark.clone(),
         is_max_q: power_of(row) == PowerSetting::MaxQ,
     };
-    let mut subjects: BTreeSet<Subject> = runs.iter().filter(is_requested).map(of_run).collect();
+    let mut subjects: BTreeSet<DeviceBenchmark> = runs.iter().filter(is_requested).map(of_run).collect();
     for device in request.devices {
         for benchmark in request.benchmarks {
-            let is_there = |known: &Subject| known.device == device.id && known.benchmark == benchmark.name;
+            let is_there =
+                |known: &DeviceBenchmark| known.device == device.id && known.benchmark == benchmark.name;
             if !subjects.iter().any(is_there) {
-                subjects.insert(Subject {
+                subjects.insert(DeviceBenchmark {
                     device_name: device.name.clone(),
                     device: device.id.clone(),
                     benchmark: benchmark.name.clone(),
@@ -267,7 +268,7 @@ const fn measures_accuracy(row: &RunRow) -> bool {
 }
 
 fn result(
-    subject: &Subject,
+    subject: &DeviceBenchmark,
     round: &Round,
     benchmark: &Benchmark,
     scenario: Scenario,

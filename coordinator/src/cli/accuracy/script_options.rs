@@ -6,7 +6,7 @@ use regatta_accuracy::LabelType;
 use regatta_datasets::label_files::{
     detection_directory, segmentation_directory, squad_feature_cache, squad_labels, transcripts_file,
 };
-use regatta_types::benchmark::{Benchmark, DetectionClasses, Metric, Prep};
+use regatta_types::benchmark::{AccuracyMetric, Benchmark, DetectionClasses, Prep};
 
 /// The values of the placeholders in options.
 #[derive(Debug, Clone, Copy)]
@@ -58,13 +58,13 @@ pub(super) fn need_scratch(words: &[String]) -> bool {
 /// top-1, `accuracy-squad.py` for SQuAD, `accuracy-openimages.py` or `accuracy-coco.py` for the mean average precision.
 pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<String> {
     match benchmark.accuracy.metric {
-        Metric::Top1 => top1(dtype.or_else(|| LabelType::of(benchmark.model.response))),
-        Metric::SquadF1 => squad(dtype, benchmark),
-        Metric::CocoMap => detections(benchmark),
-        Metric::Dice => segmentations(benchmark),
-        Metric::Wer | Metric::EnglishWer => speech(dtype, benchmark),
-        Metric::Rouge => summaries(dtype, benchmark),
-        Metric::ClipFid => images(benchmark),
+        AccuracyMetric::Top1 => top1(dtype.or_else(|| LabelType::of(benchmark.model.response))),
+        AccuracyMetric::SquadF1 => squad(dtype, benchmark),
+        AccuracyMetric::CocoMap => detections(benchmark),
+        AccuracyMetric::Dice => segmentations(benchmark),
+        AccuracyMetric::Wer | AccuracyMetric::EnglishWer => speech(dtype, benchmark),
+        AccuracyMetric::Rouge => summaries(dtype, benchmark),
+        AccuracyMetric::ClipFid => images(benchmark),
     }
 }
 
@@ -200,11 +200,11 @@ fn images(benchmark: &Benchmark) -> Vec<String> {
 
 /// Returns the variables of the script's environment. `accuracy-squad.py` imports `tokenization` from a checkout beside it, which it
 /// finds by itself only where PyTorch or TensorFlow is installed.
-pub(super) fn environment(metric: Metric, script: &Path) -> Option<(&'static str, OsString)> {
+pub(super) fn environment(metric: AccuracyMetric, script: &Path) -> Option<(&'static str, OsString)> {
     let beside = script
         .parent()?
         .join("DeepLearningExamples/PyTorch/LanguageModeling/BERT");
-    if metric != Metric::SquadF1 || !beside.is_dir() {
+    if metric != AccuracyMetric::SquadF1 || !beside.is_dir() {
         return None;
     }
     let known = std::env::var_os("PYTHONPATH");

@@ -4,7 +4,7 @@ use std::{error::Error, path::Path, process::Command};
 
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_submission_stage::audit::{
-    Request,
+    AuditRequest,
     part_three::{AccuracyScript, compare_accuracies, limits, limits_by_name},
 };
 use regatta_types::documents::AccuracyDelta;
@@ -19,7 +19,7 @@ const BASELINE: &str = "mlperf_log_accuracy_baseline.json";
 /// Compares the accuracies of a benchmark's two runs.
 pub(super) fn compare(
     args: &super::verify_args::Args,
-    request: &Request<'_>,
+    request: &AuditRequest<'_>,
     name: &str,
     catalogue: &Catalogue,
     context: &Context,

@@ -21,7 +21,7 @@ use super::{
 use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::{
     RateRetries,
-    audit::{PlanError, drafts, find, of_performance},
+    audit::{AuditPlanError, drafts, find, of_performance},
     vocabulary,
 };
 use regatta_lab_store::{DeviceRow, RunDraft, Store, workspace::Workspace};
@@ -172,7 +172,7 @@ fn of_device(
         let audited = match find(workspace, store, &device.id, benchmark, scenario) {
             Ok(audited) => audited,
             // Scenarios that were neither named nor run are not audited.
-            Err(PlanError::NoPerformanceRun { .. }) if args.scenario.is_empty() => {
+            Err(AuditPlanError::NoPerformanceRun { .. }) if args.scenario.is_empty() => {
                 unmeasured.push(scenario.as_str());
                 continue;
             }
@@ -200,11 +200,11 @@ fn of_device(
     .hint(hint(&unmeasured.join(","), "AccuracyOnly,PerformanceOnly")))
 }
 
-fn failure(error: PlanError, again: impl Fn(&str) -> String) -> Failure {
+fn failure(error: AuditPlanError, again: impl Fn(&str) -> String) -> Failure {
     let hint = match &error {
-        PlanError::NoPerformanceRun { .. } => Some(again("PerformanceOnly")),
-        PlanError::NoAccuracyRun { .. } => Some(again("AccuracyOnly")),
-        PlanError::Altered { .. } => Some(
+        AuditPlanError::NoPerformanceRun { .. } => Some(again("PerformanceOnly")),
+        AuditPlanError::NoAccuracyRun { .. } => Some(again("AccuracyOnly")),
+        AuditPlanError::Altered { .. } => Some(
             "run audits before truncating: put the delivered log back, or repeat the accuracy run; truncate a \
              staged tree, never a run"
                 .to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_submission_stage::audit::{Audited, Dtype, Report};
+use regatta_submission_stage::audit::{AuditReport, Audited, Dtype};
 
 use super::{super::Context, verify_args::Args};
 use crate::exit::Failure;
@@ -78,7 +78,7 @@ impl VerificationInput {
     }
 
     /// Stores the verdict in the run's record, if it is a run of the workspace.
-    pub(super) fn keep(&self, report: &Report, explanation: Option<&str>) -> Result<(), Failure> {
+    pub(super) fn keep(&self, report: &AuditReport, explanation: Option<&str>) -> Result<(), Failure> {
         if let Some((workspace, store, row)) = &self.run {
             runs::audit::keep(workspace, store, row, report, explanation.unwrap_or_default())?;
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use regatta_catalogue::catalogue::Catalogue;
-use regatta_submission_stage::audit::{self, AuditError, Report, Request, explain};
+use regatta_submission_stage::audit::{self, AuditError, AuditReport, AuditRequest, explain};
 use regatta_text::{Escaped, escape};
 use regatta_types::ExitCode;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
 
 pub(super) struct Verified {
     round: String,
-    report: Report,
+    report: AuditReport,
     explanation: Option<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn verify(args: &Args, context: &Context) -> Result<Verified, Failure
         Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
     let input = VerificationInput::of(args, context)?;
     let round = catalogue.round(input.round.as_deref()).map_err(Failure::usage)?;
-    let request = Request {
+    let request = AuditRequest {
         test: args.test,
         audited: &input.audited,
         compliance: &input.compliance,
@@ -72,7 +72,7 @@ fn failure(error: AuditError) -> Failure {
 }
 
 /// Explains why TEST01's responses differ, if they do.
-fn explanation(request: &Request<'_>, report: &Report) -> Result<Option<String>, AuditError> {
+fn explanation(request: &AuditRequest<'_>, report: &AuditReport) -> Result<Option<String>, AuditError> {
     let Some(comparison) = report.accuracy.as_ref().filter(|_| report.needs_accuracies()) else {
         return Ok(None);
     };
@@ -80,7 +80,7 @@ fn explanation(request: &Request<'_>, report: &Report) -> Result<Option<String>,
     Ok(Some(explained.to_string()))
 }
 
-fn document(args: &Args, round: &str, report: &Report, explanation: Option<&str>) -> Value {
+fn document(args: &Args, round: &str, report: &AuditReport, explanation: Option<&str>) -> Value {
     let accuracy = report.accuracy.as_ref().map(|accuracy| {
         json!({
             "passed": accuracy.counts.passed,
@@ -111,7 +111,7 @@ fn document(args: &Args, round: &str, report: &Report, explanation: Option<&str>
     })
 }
 
-fn text(args: &Args, round: &str, report: &Report, explanation: Option<&str>) -> String {
+fn text(args: &Args, round: &str, report: &AuditReport, explanation: Option<&str>) -> String {
     let mut text = String::new();
     if let Some(accuracy) = &report.accuracy {
         text.push_str(&accuracy.counts.text());

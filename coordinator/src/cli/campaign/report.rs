@@ -101,7 +101,7 @@ struct AttemptDocument<'a> {
 pub(super) fn run(args: &ReportArgs, context: &Context) -> CommandResult {
     let (_, store) = context.open_store()?;
     let row = campaign(&store, args.name.as_deref())?;
-    let report = Report::read(&row, &store)?;
+    let report = CampaignReport::read(&row, &store)?;
     match args.format {
         Format::Csv => print(&report.csv()?)?,
         _ => context.print(&report.document()?, || report.text())?,
@@ -114,7 +114,7 @@ pub(super) fn run(args: &ReportArgs, context: &Context) -> CommandResult {
     })
 }
 
-struct Report<'a> {
+struct CampaignReport<'a> {
     row: &'a CampaignRow,
     summary: CampaignSummary,
     subjects: Vec<CellSubject>,
@@ -123,7 +123,7 @@ struct Report<'a> {
     names: BTreeMap<regatta_types::DeviceId, String>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> CampaignReport<'a> {
     fn read(row: &'a CampaignRow, store: &Store) -> Result<Self, Failure> {
         let mut cells = store.cells().of_campaign(&row.name)?;
         cells.sort_by_key(|cell| cell.number);

@@ -18,7 +18,7 @@ use crate::exit::Failure;
 
 /// The comparison of a file with its published checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum ChecksumComparison {
     /// The file has the checksum of this algorithm.
     Equal(&'static str),
     /// No checksum is published, or one of an unknown algorithm.
@@ -27,7 +27,7 @@ pub(super) enum Checked {
     Differs(String),
 }
 
-impl Checked {
+impl ChecksumComparison {
     /// Returns the comparison in words.
     pub(super) fn words(&self) -> String {
         match self {
@@ -42,25 +42,25 @@ impl Checked {
 ///
 /// # Errors
 /// Returns an error when the file cannot be read.
-pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
+pub(super) fn check(download: &Download, path: &Path) -> io::Result<ChecksumComparison> {
     let length = path.metadata()?.len();
     // The published size of several files is not that of an archive.
     let is_archive = matches!(download.fetch, Some(FetchKind::Archive(_)));
     let expected = download.bytes.filter(|_| !is_archive && download.files == 1);
     if let Some(expected) = expected.filter(|&expected| expected != length) {
-        return Ok(Checked::Differs(format!(
+        return Ok(ChecksumComparison::Differs(format!(
             "it has {length} bytes, the published one {expected}"
         )));
     }
     let (name, expected, found) = match download.checksum() {
         Some(("sha256", expected)) => ("SHA-256", expected, sha256_of_file(path)?.hex()),
         Some(("md5", expected)) => ("MD5", expected, md5_of_file(path)?),
-        _ => return Ok(Checked::NotPublished),
+        _ => return Ok(ChecksumComparison::NotPublished),
     };
     Ok(if found == expected {
-        Checked::Equal(name)
+        ChecksumComparison::Equal(name)
     } else {
-        Checked::Differs(format!("its {name} is {found}, the published one {expected}"))
+        ChecksumComparison::Differs(format!("its {name} is {found}, the published one {expected}"))
     })
 }
 
@@ -70,7 +70,7 @@ pub(super) fn check(download: &Download, path: &Path) -> io::Result<Checked> {
 /// Returns a failure when the file cannot be read.
 pub(in crate::cli) fn published_problem(download: &Download, path: &Path) -> Result<Option<String>, Failure> {
     match check(download, path) {
-        Ok(Checked::Differs(why)) => Ok(Some(why)),
+        Ok(ChecksumComparison::Differs(why)) => Ok(Some(why)),
         Ok(_) => Ok(None),
         Err(error) => Err(Failure::could_not(format!(
             "cannot read {}: {error}",

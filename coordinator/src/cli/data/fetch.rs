@@ -15,7 +15,7 @@ use regatta_types::{
 use serde_json::{Value, json};
 
 use super::{
-    checksum::{Checked, check},
+    checksum::{ChecksumComparison, check},
     place::{DownloadPlace, FileState},
     transfer::{self, PartFile, Size},
 };
@@ -35,7 +35,7 @@ struct Fetched<'a> {
     /// The path of its file; `None` when it is not fetched.
     path: Option<PathBuf>,
     state: &'static str,
-    checked: Option<Checked>,
+    checked: Option<ChecksumComparison>,
     /// The command that unpacks an archive.
     unpack: Option<String>,
 }
@@ -123,7 +123,7 @@ fn fetch<'a>(
 }
 
 /// Downloads a file that does not exist yet, and checks it.
-fn transferred(download: &Download, path: &Path, context: &Context) -> Result<Checked, Failure> {
+fn transferred(download: &Download, path: &Path, context: &Context) -> Result<ChecksumComparison, Failure> {
     let part = PartFile::lock(&path.with_added_extension(PART))?;
     // Another process may have fetched it since. The lock is held until the file has its name.
     if path.is_file() {
@@ -159,10 +159,10 @@ fn remove(path: &Path) -> Result<(), Failure> {
 }
 
 /// Checks a file. Removes a wrong one if it was just downloaded, because a repetition would only continue it.
-fn verify(download: &Download, path: &Path, is_new: bool) -> Result<Checked, Failure> {
+fn verify(download: &Download, path: &Path, is_new: bool) -> Result<ChecksumComparison, Failure> {
     let checked = check(download, path)
         .map_err(|error| Failure::could_not(format!("cannot read {}: {error}", path.display())))?;
-    let Checked::Differs(_) = &checked else {
+    let ChecksumComparison::Differs(_) = &checked else {
         return Ok(checked);
     };
     let sentence = format!("{} is {}", path.display(), checked.words());
@@ -194,7 +194,7 @@ impl Fetched<'_> {
             "url": self.download.url,
             "state": self.state,
             "path": self.path,
-            "checked": self.checked.as_ref().map(Checked::words),
+            "checked": self.checked.as_ref().map(ChecksumComparison::words),
             "unpack": self.unpack,
         })
     }

@@ -10,7 +10,7 @@ use regatta_prep::{ImageRequest, check_images, labels_among};
 use regatta_text::ErrorChain;
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, Prep};
 
-use super::checksum::{Checked, check};
+use super::checksum::{ChecksumComparison, check};
 
 /// The presence of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +94,9 @@ impl DownloadPlace {
         let is_file = !download.path.ends_with('/') && !matches!(download.fetch, Some(FetchKind::Archive(_)));
         if is_file && self.state == FileState::Present {
             let checked = check(download, &self.path);
-            self.is_other = matches!(checked, Ok(Checked::Differs(_)));
+            self.is_other = matches!(checked, Ok(ChecksumComparison::Differs(_)));
             self.problem = match checked {
-                Ok(Checked::Equal(_)) => None,
+                Ok(ChecksumComparison::Equal(_)) => None,
                 Ok(other) => Some(other.words()),
                 Err(error) => Some(error.to_string()),
             };
@@ -114,7 +114,7 @@ pub(in crate::cli) fn model_problem(benchmark: &Benchmark, scratch: &Path) -> Op
     let download = benchmark.downloads.iter().find(is_model)?;
     let path = scratch.join(&download.path);
     let problem = match check(download, &path) {
-        Ok(checked @ Checked::Differs(_)) => format!("is {}", checked.words()),
+        Ok(checked @ ChecksumComparison::Differs(_)) => format!("is {}", checked.words()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => format!("cannot be read: {error}"),
         Ok(_) | Err(_) => return None,
     };

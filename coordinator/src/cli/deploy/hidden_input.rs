@@ -20,9 +20,9 @@ pub(super) fn read_line() -> io::Result<String> {
     // The line end that was not echoed.
     let _ = writeln!(io::stderr());
     match typed? {
-        Typed::Line(line) => Ok(line),
-        Typed::Ended => Err(io::ErrorKind::UnexpectedEof.into()),
-        Typed::Interrupted => {
+        TypedLine::Line(line) => Ok(line),
+        TypedLine::Ended => Err(io::ErrorKind::UnexpectedEof.into()),
+        TypedLine::Interrupted => {
             kill_process(getpid(), Signal::INT)?;
             Err(io::ErrorKind::Interrupted.into())
         }
@@ -88,7 +88,7 @@ impl Drop for HiddenInput {
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Typed {
+enum TypedLine {
     Line(String),
     Interrupted,
     Ended,
@@ -113,16 +113,16 @@ impl Keys {
     }
 
     /// Reads keys until one ends the line.
-    fn read(&self, keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
+    fn read(&self, keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<TypedLine> {
         let mut line = String::new();
         let mut message = Vec::with_capacity(4);
         for key in keys {
             match key? {
                 // A terminal sends 0 for a disabled key.
                 0 => {}
-                b'\r' | b'\n' => return Ok(Typed::Line(line)),
-                key if key == self.interrupt => return Ok(Typed::Interrupted),
-                key if key == self.end && line.is_empty() => return Ok(Typed::Ended),
+                b'\r' | b'\n' => return Ok(TypedLine::Line(line)),
+                key if key == self.interrupt => return Ok(TypedLine::Interrupted),
+                key if key == self.end && line.is_empty() => return Ok(TypedLine::Ended),
                 key if key == self.erase || key == 0x7f || key == 0x08 => drop(line.pop()),
                 key if key == self.kill => line.clear(),
                 key => {
@@ -138,7 +138,7 @@ impl Keys {
                 }
             }
         }
-        Ok(Typed::Ended)
+        Ok(TypedLine::Ended)
     }
 }
 
@@ -146,7 +146,7 @@ impl Keys {
 mod tests {
     use super::*;
 
-    fn typed(keys: &[u8]) -> Typed {
+    fn typed(keys: &[u8]) -> TypedLine {
         let usual = Keys {
             interrupt: 3,
             end: 4,
@@ -158,17 +158,17 @@ mod tests {
 
     #[test]
     fn hidden_input_can_be_edited() {
-        let line = |text: &str| Typed::Line(text.to_owned());
+        let line = |text: &str| TypedLine::Line(text.to_owned());
         assert_eq!(typed(b"secret\n"), line("secret"));
         assert_eq!(typed(b"secret\r"), line("secret"));
         assert_eq!(typed(b"wrong\x15right\n"), line("right"));
         assert_eq!(typed("sä\u{7f}e\n".as_bytes()), line("se"));
         assert_eq!(typed(b"\x7f\x08a b\n"), line("a b"));
         assert_eq!(typed(b"a\xff\xfeb\n"), line("ab"), "bytes that are not letters");
-        assert_eq!(typed(b"half\x03"), Typed::Interrupted);
-        assert_eq!(typed(b"\x04"), Typed::Ended);
+        assert_eq!(typed(b"half\x03"), TypedLine::Interrupted);
+        assert_eq!(typed(b"\x04"), TypedLine::Ended);
         assert_eq!(typed(b"a\x04b\n"), line("a\x04b"), "only an empty line ends so");
-        assert_eq!(typed(b"no end"), Typed::Ended);
+        assert_eq!(typed(b"no end"), TypedLine::Ended);
     }
 
     proptest::proptest! {

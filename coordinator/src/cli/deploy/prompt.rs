@@ -19,11 +19,11 @@ pub(in crate::cli) struct TerminalPrompt<'a> {
     accepted: Vec<String>,
     show: &'a Show,
     /// `None` without a terminal. The lock is held for one question.
-    terminal: Option<Mutex<Typed>>,
+    terminal: Option<Mutex<TypedPasswords>>,
 }
 
 /// The typed passwords by login. sudo there mostly requires the same password.
-type Typed = BTreeMap<String, Secret>;
+type TypedPasswords = BTreeMap<String, Secret>;
 
 impl<'a> TerminalPrompt<'a> {
     pub(in crate::cli) fn new(
@@ -54,7 +54,7 @@ impl<'a> TerminalPrompt<'a> {
     }
 
     /// Uses the terminal exclusively. Returns `None` without a terminal or an answer.
-    fn at_terminal<R>(&self, read: impl FnOnce(&mut Typed) -> Option<R>) -> Option<R> {
+    fn at_terminal<R>(&self, read: impl FnOnce(&mut TypedPasswords) -> Option<R>) -> Option<R> {
         let mut typed = self
             .terminal
             .as_ref()?

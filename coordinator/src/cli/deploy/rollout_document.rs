@@ -14,7 +14,7 @@ use regatta_types::ExitCode;
 const CUT_OFF: &str = "its command ended in the middle";
 
 #[derive(Serialize)]
-struct Document {
+struct RolloutDocument {
     begun: String,
     state: String,
     waves: u64,
@@ -35,7 +35,7 @@ pub(super) fn show(context: &Context, workspace: &Workspace, store: &Store) -> C
     let newest = newest.ok_or_else(|| Failure::misuse("no device was upgraded from this workspace"))?;
     let rows = store.rollouts().devices(newest.number)?;
     let is_under_way = newest.outcome.is_none() && workspace.is_upgrading();
-    let document = Document {
+    let document = RolloutDocument {
         begun: newest.begun,
         state: match newest.outcome {
             Some(outcome) => outcome,
@@ -70,7 +70,7 @@ fn state(device: &RolloutDevice, is_under_way: bool) -> &'static str {
     }
 }
 
-fn table(document: &Document) -> String {
+fn table(document: &RolloutDocument) -> String {
     let done = document
         .devices
         .iter()

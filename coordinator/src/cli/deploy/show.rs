@@ -147,7 +147,7 @@ pub(super) struct Row<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct DeployDocument<'a> {
     dry_run: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     ending: Option<&'a str>,
@@ -166,7 +166,11 @@ struct DeviceDocument<'a> {
 }
 
 /// Returns the results as JSON.
-pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool, ending: Option<&'a str>) -> Document<'a> {
+pub(super) fn document<'a>(
+    rows: &'a [Row<'a>],
+    dry_run: bool,
+    ending: Option<&'a str>,
+) -> DeployDocument<'a> {
     let device = |row: &'a Row<'a>| DeviceDocument {
         name: row.name,
         address: &row.address,
@@ -174,7 +178,7 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool, ending: Option<&'
         outcome: row.outcome.as_ref().ok(),
         refusal: row.outcome.as_ref().err(),
     };
-    Document {
+    DeployDocument {
         dry_run,
         ending,
         devices: rows.iter().map(device).collect(),

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs, path::PathBuf};
 
 use regatta_submission_check::{
-    check::power::{self, Outcome as Found, PowerReport},
+    check::power::{self, PowerOutcome as Found, PowerReport},
     tree::Tree,
 };
 use regatta_text::escape;

@@ -19,7 +19,7 @@ use super::{
     power::PowerRehearsal,
     quickstart_directory::{DEVICE, QuickstartDirectory},
     rehearsal::{Rehearsal, Script},
-    report::Report,
+    report::QuickstartReport,
     subject::{BENCHMARK, EDGE},
 };
 use crate::{
@@ -130,7 +130,7 @@ impl Session<'_> {
             );
             PowerRehearsal::play(power_dev, &self.place.power_rehearsal())
         });
-        let report = Report::new(&rows, rehearsal, power, self.workspace, self.place)?;
+        let report = QuickstartReport::new(&rows, rehearsal, power, self.workspace, self.place)?;
         report.print(self.options.json)?;
         if self.options.keep {
             (self.tell)("coordinator and agent run until Ctrl-C");

@@ -104,7 +104,7 @@ impl Script<'_> {
             .iter()
             .map(|&run| self.workspace.run(run).path().to_owned())
             .collect();
-        let staged = stage::stage(&stage::Request {
+        let staged = stage::stage(&stage::StagingRequest {
             round: self.round,
             division: Division::Open,
             kind: Kind::Rehearsal,
@@ -138,7 +138,7 @@ impl Script<'_> {
         let Some(rule) = &self.round.truncation else {
             return Ok(TruncatedLogs::default());
         };
-        let request = truncate::Request {
+        let request = truncate::TruncationRequest {
             input: tree,
             submitter,
             destination: Destination::Backup(originals.to_owned()),

@@ -18,7 +18,7 @@ use regatta_lab_store::{RunRow, workspace::Workspace};
 use regatta_lab_views::{documents::run_document, wording};
 
 /// The results of a quickstart.
-pub(super) struct Report<'a> {
+pub(super) struct QuickstartReport<'a> {
     runs: Vec<(RunRow, Comparison)>,
     rehearsal: Result<Rehearsal, Failure>,
     /// The power session, if one was requested.
@@ -27,7 +27,7 @@ pub(super) struct Report<'a> {
     place: &'a QuickstartDirectory,
 }
 
-impl<'a> Report<'a> {
+impl<'a> QuickstartReport<'a> {
     /// Creates a report, and compares both sides' files of every run.
     pub(super) fn new(
         rows: &[RunRow],

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_submission_stage::infer::{self, Request};
+use regatta_submission_stage::infer::{self, InferRequest};
 use regatta_text::{Escaped, escape};
 use regatta_types::ExitCode;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
     let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     expect_tree(&args.input)?;
-    let report = infer::infer(&Request {
+    let report = infer::infer(&InferRequest {
         input: &args.input,
         output: &args.output,
         submitter: args.submitter.as_deref(),

@@ -12,7 +12,7 @@ use regatta_catalogue::{catalogue::Catalogue, round::Round};
 use regatta_fsutil::regular_file;
 use regatta_submission_stage::{
     proof::PublicKey,
-    stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
+    stage::{self, Answers, Kind, Question, StageError, Staged, StagingFinding, StagingRequest},
 };
 use regatta_text::{escape, quote_for_shell_if_needed};
 use regatta_types::{DeviceId, Division, ExitCode, documents::document_name};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let division = args.division.unwrap_or(Division::Open);
     let power = power_sessions::directories(&args.power, workspace.as_ref(), context)?;
     let attempt = |answers: &Answers| {
-        stage::stage(&Request {
+        stage::stage(&StagingRequest {
             round,
             division,
             kind,

@@ -9,7 +9,7 @@ use std::{
 use clap::ArgGroup;
 use regatta_catalogue::{procedures::Truncation, round::Round};
 use regatta_submission_stage::truncate::{
-    self, Destination, Outcome as Done, Proof, Report, Request, Treated, TruncateError,
+    self, Destination, Outcome as Done, Proof, Treated, TruncateError, TruncationReport, TruncationRequest,
 };
 use regatta_text::Escaped;
 use regatta_types::ExitCode;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let rule = rule(round)?;
     expect_tree(&args.input)?;
     let (destination, cut_tree, originals) = places(args)?;
-    let request = Request {
+    let request = TruncationRequest {
         input: &args.input,
         submitter: &args.submitter,
         destination,
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     };
     let report = truncate::truncate(&request).map_err(failure)?;
     let proofs = if args.verify {
-        let cut = Request {
+        let cut = TruncationRequest {
             input: cut_tree,
             ..request.clone()
         };
@@ -104,7 +104,7 @@ fn failure(error: TruncateError) -> Failure {
     Failure::of_kind(error.kind(), error)
 }
 
-fn document(report: &Report, proofs: Option<&[Proof]>) -> Value {
+fn document(report: &TruncationReport, proofs: Option<&[Proof]>) -> Value {
     let logs: Vec<_> = report.treated.iter().map(log_document).collect();
     let proofs = proofs.map(|proofs| proofs.iter().map(proof_document).collect::<Vec<_>>());
     json!({ "cut": report.cut(), "logs": logs, "proofs": proofs })
@@ -133,7 +133,7 @@ fn proof_document(proof: &Proof) -> Value {
     json!({ "path": proof.directory.to_string_lossy(), "valid": proof.holds(), "findings": findings })
 }
 
-fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
+fn text(report: &TruncationReport, proofs: Option<&[Proof]>) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail, here and below.
     for treated in &report.treated {

@@ -21,7 +21,7 @@ use termion::{
 };
 
 /// The screen of standard output.
-pub(super) type Screen = Terminal<TerminalGuard>;
+pub(super) type GuardedTerminal = Terminal<TerminalGuard>;
 
 /// The terminal of standard output.
 pub(super) struct TerminalGuard {
@@ -32,7 +32,7 @@ pub(super) struct TerminalGuard {
 ///
 /// # Errors
 /// Returns an error when standard output is not a terminal.
-pub(super) fn open_screen() -> io::Result<Screen> {
+pub(super) fn open_screen() -> io::Result<GuardedTerminal> {
     let mut output = io::stdout().into_raw_mode()?.into_alternate_screen()?;
     write!(output, "{}{}", cursor::Hide, clear::All)?;
     Terminal::new(TerminalGuard { output })

@@ -19,14 +19,14 @@ const MARGIN: f32 = 1e-3;
 
 /// A default box with a class that may reach the threshold.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct BoxCandidate {
     score: f32,
     place: usize,
 }
 
 /// A decoded box.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct DecodedBox {
     score: f32,
     class: usize,
     place: usize,
@@ -45,8 +45,8 @@ pub(super) struct DefaultBoxes {
     offsets_at: usize,
     /// The sum of a box's exponentials, divided by that of its largest score; NaN where it is not computed yet.
     sums: Vec<(f32, f32)>,
-    candidates: Vec<Candidate>,
-    found: Vec<Found>,
+    candidates: Vec<BoxCandidate>,
+    found: Vec<DecodedBox>,
 }
 
 impl DefaultBoxes {
@@ -142,7 +142,7 @@ impl DefaultBoxes {
                 _ => continue,
             };
             if score > threshold {
-                candidates.push(Candidate { score, place });
+                candidates.push(BoxCandidate { score, place });
             }
         }
         candidates.sort_unstable_by(|one, other| {
@@ -156,12 +156,12 @@ impl DefaultBoxes {
     fn keep_apart(&mut self, class: usize, offsets: &[[u8; 4]]) {
         let first = self.found.len();
         for number in 0..self.candidates.len() {
-            let Candidate { score, place } = self.candidates[number];
+            let BoxCandidate { score, place } = self.candidates[number];
             let corners = self.decode_box(place, offsets);
             let is_covered =
-                |other: &Found| overlap(&other.corners, &corners) > self.settings.overlap_threshold;
+                |other: &DecodedBox| overlap(&other.corners, &corners) > self.settings.overlap_threshold;
             if !self.found[first..].iter().any(is_covered) {
-                self.found.push(Found {
+                self.found.push(DecodedBox {
                     score,
                     class,
                     place,

@@ -19,7 +19,7 @@ const MAX_LOGITS: usize = 40_000_000;
 
 /// A class of an anchor.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct AnchorCandidate {
     logit: f32,
     /// Its position among the logits.
     place: usize,
@@ -27,8 +27,8 @@ struct Candidate {
 
 /// A decoded box.
 #[derive(Debug, Clone, Copy)]
-struct Found {
-    candidate: Candidate,
+struct DecodedAnchor {
+    candidate: AnchorCandidate,
     score: f32,
     class: usize,
     /// Left, top, right and bottom in pixels.
@@ -45,9 +45,9 @@ pub(super) struct Heads {
     /// The positions of the outputs.
     scores_at: usize,
     boxes_at: usize,
-    candidates: Vec<Candidate>,
-    found: Vec<Found>,
-    kept: Vec<Found>,
+    candidates: Vec<AnchorCandidate>,
+    found: Vec<DecodedAnchor>,
+    kept: Vec<DecodedAnchor>,
 }
 
 impl Heads {
@@ -139,7 +139,7 @@ impl Heads {
         for (place, bytes) in (first..).zip(&scores[first..level.end * settings.classes]) {
             let logit = f32::from_le_bytes(*bytes);
             if logit > least {
-                candidates.push(Candidate { logit, place });
+                candidates.push(AnchorCandidate { logit, place });
                 if candidates.len() == 2 * most {
                     least = keep_best(candidates, most);
                 }
@@ -151,7 +151,7 @@ impl Heads {
     }
 
     /// Decodes the box of a candidate and clips it to the image.
-    fn decode_box(&self, candidate: Candidate, boxes: &[[u8; 4]]) -> Found {
+    fn decode_box(&self, candidate: AnchorCandidate, boxes: &[[u8; 4]]) -> DecodedAnchor {
         let anchor = candidate.place / self.settings.classes;
         let [left, top, right, bottom] = self.anchors.boxes[anchor];
         let offset = |number: usize| f32::from_le_bytes(boxes[anchor * 4 + number]);
@@ -166,7 +166,7 @@ impl Heads {
             |x: f32| x.clamp(0.0, self.width),
             |y: f32| y.clamp(0.0, self.height),
         );
-        Found {
+        DecodedAnchor {
             candidate,
             score: 1.0 / (1.0 + (-candidate.logit).exp()),
             class: candidate.place % self.settings.classes,
@@ -192,7 +192,7 @@ impl Heads {
             if kept.len() == settings.most {
                 break;
             }
-            let is_covered = |other: &Found| {
+            let is_covered = |other: &DecodedAnchor| {
                 other.class == one.class && overlap(&other.corners, &one.corners) > settings.overlap_threshold
             };
             if !kept.iter().any(is_covered) {
@@ -239,7 +239,7 @@ fn check(settings: &DetectionHeads, height: usize, width: usize) -> Result<(), M
 }
 
 /// The highest logit first, and the first of equal ones.
-fn best_first(one: &Candidate, other: &Candidate) -> std::cmp::Ordering {
+fn best_first(one: &AnchorCandidate, other: &AnchorCandidate) -> std::cmp::Ordering {
     other
         .logit
         .total_cmp(&one.logit)
@@ -247,7 +247,7 @@ fn best_first(one: &Candidate, other: &Candidate) -> std::cmp::Ordering {
 }
 
 /// Keeps the best `most` candidates in any order, and returns the lowest of their logits.
-fn keep_best(candidates: &mut Vec<Candidate>, most: usize) -> f32 {
+fn keep_best(candidates: &mut Vec<AnchorCandidate>, most: usize) -> f32 {
     let (_, last, _) = candidates.select_nth_unstable_by(most - 1, best_first);
     let least = last.logit;
     candidates.truncate(most);

@@ -24,7 +24,7 @@ pub(super) struct Here {
 }
 
 /// An engine of the cache: its directory and its entry.
-type Found = (PathBuf, CacheEntry);
+type CachedEngine = (PathBuf, CacheEntry);
 
 /// The requirements for the engine of one unit.
 struct EngineQuery<'a> {
@@ -120,7 +120,7 @@ impl EngineQuery<'_> {
     }
 
     /// Returns all suitable engines of the cache.
-    fn candidates(&self) -> Result<Vec<Found>, EngineError> {
+    fn candidates(&self) -> Result<Vec<CachedEngine>, EngineError> {
         let cache = EngineCache::new(self.request.tensorrt.cache.clone());
         let mut filter = EngineFilter::default();
         for (place, entry) in cache.list().map_err(EngineError::tensorrt_unavailable)? {
@@ -131,7 +131,7 @@ impl EngineQuery<'_> {
             }
         }
         // Engines of other models are not reported, because the cache holds the engines of all benchmarks.
-        let of_model = |(_, entry): &Found| entry.manifest.onnx_sha256 == self.here.onnx_sha256;
+        let of_model = |(_, entry): &CachedEngine| entry.manifest.onnx_sha256 == self.here.onnx_sha256;
         filter.entries.retain(of_model);
         filter.keep(
             |entry| entry.manifest.dla.is_some() == self.dla,
@@ -183,7 +183,7 @@ impl EngineQuery<'_> {
         // error that names both types.
         let load = self.request.load;
         let (model, sequences) = (&load.benchmark.model, &load.sequences);
-        let takes = |(_, entry): &Found| inputs::take_samples(entry, model, sequences);
+        let takes = |(_, entry): &CachedEngine| inputs::take_samples(entry, model, sequences);
         if filter.entries.iter().any(takes) {
             filter.entries.retain(takes);
         }
@@ -196,7 +196,7 @@ impl EngineQuery<'_> {
     }
 
     /// Returns the suitable engine with the best batch size.
-    fn best(&self, mut matching: Vec<Found>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+    fn best(&self, mut matching: Vec<CachedEngine>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
         let size = |entry: &CacheEntry| entry.manifest.batch as usize;
         let sizes = matching.iter().map(|(_, entry)| size(entry));
         // A DLA core may take a smaller batch, because the rest becomes the next batch of it or of the GPU.
@@ -267,7 +267,7 @@ impl EngineQuery<'_> {
 /// The remaining candidates, and the reasons against other engines.
 #[derive(Default)]
 struct EngineFilter {
-    entries: Vec<Found>,
+    entries: Vec<CachedEngine>,
     causes: Vec<String>,
 }
 

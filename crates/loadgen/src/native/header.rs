@@ -1,7 +1,7 @@
 //! The header of the detail log: LoadGen's version, the tested system, and the settings, in LoadGen's order.
 
 use regatta_loadgen_conf::TestSettings;
-use regatta_mllog::detail::Value;
+use regatta_mllog::detail::PrintedValue;
 use regatta_types::Scenario;
 
 use super::run_log::RunLog;
@@ -16,7 +16,7 @@ pub(super) fn log_version(log: &mut RunLog, identity: &LoadgenIdentity) {
     log.info("loadgen_git_commit_date", "NA");
     log.info("loadgen_git_log_message", "NA");
     log.info("loadgen_git_status_message", "NA");
-    log.info("loadgen_file_sha1", Value::Names(&[]));
+    log.info("loadgen_file_sha1", PrintedValue::Names(&[]));
 }
 
 /// Logs the requested settings.

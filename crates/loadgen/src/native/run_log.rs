@@ -7,7 +7,7 @@ use std::{
 };
 
 use regatta_mllog::{
-    detail::{DetailWriter, Level, Value},
+    detail::{DetailWriter, Level, PrintedValue},
     summary::SummaryWriter,
     trace::{SampleTrace, TraceWriter},
 };
@@ -73,24 +73,28 @@ impl RunLog {
 
     /// Logs an information line.
     #[track_caller]
-    pub(super) fn info<'v>(&mut self, key: &str, value: impl Into<Value<'v>>) {
+    pub(super) fn info<'v>(&mut self, key: &str, value: impl Into<PrintedValue<'v>>) {
         self.line(Level::Info, key, &value.into());
     }
 
     /// Logs a warning.
     #[track_caller]
     pub(super) fn warning(&mut self, text: &str) {
-        self.line(Level::Warning, "warning_generic_message", &Value::Text(text));
+        self.line(
+            Level::Warning,
+            "warning_generic_message",
+            &PrintedValue::Text(text),
+        );
     }
 
     /// Logs an error.
     #[track_caller]
     pub(super) fn error(&mut self, key: &str, text: &str) {
-        self.line(Level::Error, key, &Value::Text(text));
+        self.line(Level::Error, key, &PrintedValue::Text(text));
     }
 
     #[track_caller]
-    fn line(&mut self, level: Level, key: &str, value: &Value<'_>) {
+    fn line(&mut self, level: Level, key: &str, value: &PrintedValue<'_>) {
         let time_ns = now_ns().saturating_sub(self.origin_ns).cast_unsigned();
         let written = self.detail.line(time_ns, level, self.tid, key, value);
         self.keep("detail", written);

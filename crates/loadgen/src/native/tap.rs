@@ -27,11 +27,11 @@ pub(super) enum TokenEntries {
 #[derive(Debug)]
 pub(super) struct AccuracyTap {
     tokens: TokenEntries,
-    state: Mutex<State>,
+    state: Mutex<TapState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TapState {
     /// `None` once the log is closed.
     writer: Option<Writer>,
     at_once: bool,
@@ -41,7 +41,7 @@ struct State {
     failure: Option<io::Error>,
 }
 
-/// An entry whose bytes are in [`State::bytes`]: first the token, then the response.
+/// An entry whose bytes are in [`TapState::bytes`]: first the token, then the response.
 #[derive(Debug, Clone, Copy)]
 struct KeptEntry {
     seq_id: u64,
@@ -64,7 +64,7 @@ pub(super) struct Answer<'a> {
 
 impl AccuracyTap {
     pub(super) fn new(file: File, tokens: TokenEntries) -> io::Result<Self> {
-        let state = State {
+        let state = TapState {
             writer: Some(AccuracyWriter::new(BufWriter::with_capacity(1 << 16, file))?),
             at_once: true,
             kept: Vec::new(),
@@ -117,7 +117,7 @@ impl AccuracyTap {
     }
 }
 
-impl State {
+impl TapState {
     fn keep(&mut self, answer: &Answer<'_>) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(answer.first_token);

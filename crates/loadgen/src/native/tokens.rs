@@ -15,11 +15,11 @@ pub(super) const PER_SAMPLE: u64 = (2 * size_of::<i64>() + size_of::<Option<Box<
 #[derive(Debug)]
 pub(super) struct TokenRecorder {
     needs_first: bool,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TokenState {
     first: Vec<i64>,
     per_token: Vec<i64>,
     count: i64,

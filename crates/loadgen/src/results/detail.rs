@@ -3,7 +3,7 @@
 use std::io;
 
 use regatta_mllog::{
-    detail::{DetailWriter, Level, Value},
+    detail::{DetailWriter, Level, PrintedValue},
     latency_keys::{LISTED_PERCENTILES, LatencyKeys},
 };
 use regatta_types::Scenario;
@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A function that takes a key and its value.
-pub(crate) type Log<'a> = &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>;
+pub(crate) type Log<'a> = &'a mut dyn FnMut(&str, PrintedValue<'_>) -> io::Result<()>;
 
 impl Results<'_> {
     /// Writes every result as detail lines, for callers without a complete run's log.
@@ -122,7 +122,7 @@ impl Results<'_> {
             return log("result_tokens_per_second", (count / series.max_latency_s).into());
         }
         let none = tokens.first.is_empty();
-        let or_zero = |value| Value::Integer(if none { 0 } else { value });
+        let or_zero = |value| PrintedValue::Integer(if none { 0 } else { value });
         let keys = LatencyKeys::FIRST_TOKENS;
         log(keys.min, or_zero(tokens.first.min()))?;
         log(keys.max, or_zero(tokens.first.max()))?;

@@ -38,7 +38,7 @@ pub use json_fault::JsonFault;
 pub use lines::LineError;
 pub use response_count::ResponseCount;
 pub use scan::{AccuracyScanner, ScannedEntry};
-pub use summary::{EarlyStopping, Entry, Requirement, Summary, Verdict};
+pub use summary::{EarlyStopping, Requirement, Summary, SummaryEntry, Verdict};
 pub use summary_error::SummaryError;
 pub use trace::{TraceError, TraceEvent, TraceReader};
 

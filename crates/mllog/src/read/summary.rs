@@ -23,7 +23,7 @@ pub enum Verdict {
 
 /// A line `label : value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct SummaryEntry {
     /// The text before the colon without padding, for example `90.00 percentile latency (ns)`.
     pub label: String,
     /// The text after the colon, trimmed.
@@ -32,7 +32,7 @@ pub struct Entry {
     pub line: u64,
 }
 
-impl Entry {
+impl SummaryEntry {
     /// Returns the value if it is a number.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
@@ -70,7 +70,7 @@ pub struct Summary {
     /// The mode; only performance results have one.
     pub mode: Option<Mode>,
     /// LoadGen's metrics: the lines between mode and verdict. The first one is the official metric.
-    pub metrics: Vec<Entry>,
+    pub metrics: Vec<SummaryEntry>,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// The requirements that determine the verdict.
@@ -80,9 +80,9 @@ pub struct Summary {
     /// The paragraphs of early stopping.
     pub early_stopping: Vec<EarlyStopping>,
     /// The section `Additional Stats`.
-    pub statistics: Vec<Entry>,
+    pub statistics: Vec<SummaryEntry>,
     /// The section `Test Parameters Used`.
-    pub parameters: Vec<Entry>,
+    pub parameters: Vec<SummaryEntry>,
     /// The number of warnings, or `None` if the closing line is missing.
     pub warnings: Option<u64>,
     /// The number of errors, or `None` if the closing line is missing.
@@ -126,13 +126,13 @@ impl Summary {
 
     /// Returns a statistic by its label.
     #[must_use]
-    pub fn statistic(&self, label: &str) -> Option<&Entry> {
+    pub fn statistic(&self, label: &str) -> Option<&SummaryEntry> {
         self.statistics.iter().find(|entry| entry.label == label)
     }
 
     /// Returns a parameter by its label, for example `min_duration (ms)`.
     #[must_use]
-    pub fn parameter(&self, label: &str) -> Option<&Entry> {
+    pub fn parameter(&self, label: &str) -> Option<&SummaryEntry> {
         self.parameters.iter().find(|entry| entry.label == label)
     }
 
@@ -252,9 +252,9 @@ fn section_that_begins(text: &str) -> Option<Section> {
 }
 
 /// Splits `label : value` at the first colon. LoadGen's labels have no colon, but a SUT's name may have one.
-fn entry(text: &str, line: u64) -> Option<Entry> {
+fn entry(text: &str, line: u64) -> Option<SummaryEntry> {
     let (label, value) = text.split_once(':')?;
-    Some(Entry {
+    Some(SummaryEntry {
         label: label.trim().to_owned(),
         value: value.trim().to_owned(),
         line,
@@ -273,7 +273,7 @@ fn continue_or_push(points: &mut Vec<String>, text: &str) {
     }
 }
 
-fn answer(entry: Entry, expected: &'static str) -> SummaryError {
+fn answer(entry: SummaryEntry, expected: &'static str) -> SummaryError {
     SummaryError::Answer {
         line: entry.line,
         found: entry.value,

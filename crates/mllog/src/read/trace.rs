@@ -75,7 +75,7 @@ pub enum TraceError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TracePosition {
     Start,
     Events,
     End,
@@ -85,7 +85,7 @@ enum Place {
 #[derive(Debug)]
 pub struct TraceReader<R> {
     lines: Lines<R>,
-    place: Place,
+    position: TracePosition,
 }
 
 impl<R: BufRead> TraceReader<R> {
@@ -93,29 +93,29 @@ impl<R: BufRead> TraceReader<R> {
     pub fn new(input: R) -> Self {
         Self {
             lines: Lines::new(input, MAX_LINE),
-            place: Place::Start,
+            position: TracePosition::Start,
         }
     }
 
     fn advance(&mut self) -> Result<Option<TraceEvent>, TraceError> {
         loop {
-            let text = match (self.lines.next().transpose()?, self.place) {
+            let text = match (self.lines.next().transpose()?, self.position) {
                 (Some(text), _) => text,
-                (None, Place::Start | Place::End) => return Ok(None),
-                (None, Place::Events) => {
+                (None, TracePosition::Start | TracePosition::End) => return Ok(None),
+                (None, TracePosition::Events) => {
                     return Err(TraceError::EndsEarly {
                         line: self.lines.number() - 1,
                     });
                 }
             };
             let line = self.lines.number();
-            match (self.place, text.trim()) {
+            match (self.position, text.trim()) {
                 (_, "") => {}
-                (Place::Start, "{\"traceEvents\":[" | "[") => self.place = Place::Events,
-                (Place::Start, _) => return Err(TraceError::NoList { line }),
-                (Place::End, _) => {}
-                (Place::Events, text) if text.starts_with(']') => self.place = Place::End,
-                (Place::Events, text) => {
+                (TracePosition::Start, "{\"traceEvents\":[" | "[") => self.position = TracePosition::Events,
+                (TracePosition::Start, _) => return Err(TraceError::NoList { line }),
+                (TracePosition::End, _) => {}
+                (TracePosition::Events, text) if text.starts_with(']') => self.position = TracePosition::End,
+                (TracePosition::Events, text) => {
                     let event = serde_json::from_str(text.strip_suffix(',').unwrap_or(text));
                     return event
                         .map(Some)
@@ -139,7 +139,7 @@ impl<R: BufRead> Iterator for TraceReader<R> {
             event,
             Err(TraceError::EndsEarly { .. } | TraceError::NoList { .. })
         ) {
-            self.place = Place::End;
+            self.position = TracePosition::End;
         }
         event.transpose()
     }

@@ -32,7 +32,7 @@ pub use error::ClientError;
 pub use options::ClientOptions;
 use output::Output;
 use server_link::ServerLink;
-use workload::Workload;
+use workload::WorkloadProcess;
 
 /// The program's name in its log.
 const NAME: &str = "regatta-power-client";
@@ -118,7 +118,7 @@ impl ClientOptions {
         link.log()
             .info(&format!("Running the workload {:?}", self.workload));
         let begun = now();
-        Workload::start(&self.workload)?.wait(link)?;
+        WorkloadProcess::start(&self.workload)?.wait(link)?;
         let ended = now();
         link.compare_with_server()?;
         link.description().step(part);

@@ -16,9 +16,9 @@ const TICK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running workload. It is ended when this is dropped.
-pub(super) struct Workload(Child);
+pub(super) struct WorkloadProcess(Child);
 
-impl Workload {
+impl WorkloadProcess {
     /// Starts a command of the shell, with this process's input and output.
     pub(super) fn start(command: &str) -> Result<Self, ClientError> {
         let child = Command::new("sh").args(["-c", command]).process_group(0).spawn();
@@ -38,7 +38,7 @@ impl Workload {
     }
 }
 
-impl Drop for Workload {
+impl Drop for WorkloadProcess {
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(Some(_))) {
             return;

@@ -49,14 +49,14 @@ pub(super) struct Analyzer {
     program: String,
     arguments: Vec<String>,
     messages: Vec<PtdMessage>,
-    running: Option<Running>,
+    running: Option<RunningPtd>,
     console_error: Option<FileError>,
     log: SessionLog,
 }
 
 /// A PTDaemon that runs, and the ranges that the meter had before.
 #[derive(Debug)]
-struct Running {
+struct RunningPtd {
     // The connection is closed first.
     connection: Connection,
     process: PtdProcess,
@@ -104,7 +104,7 @@ impl Analyzer {
         ));
         let mut process = PtdProcess::start(&self.program, &self.arguments, &self.console)?;
         let connection = connect(&mut process, address, number, watch)?;
-        self.running = Some(Running {
+        self.running = Some(RunningPtd {
             connection,
             process,
             initial: InitialRanges::default(),

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What the thread that copies the output knows.
 #[derive(Debug, Default)]
-struct Console {
+struct PtdConsole {
     last_line: String,
     /// The first write that failed.
     error: Option<io::Error>,
@@ -32,7 +32,7 @@ struct Console {
 #[derive(Debug)]
 pub(super) struct PtdProcess {
     child: Child,
-    console: Arc<Mutex<Console>>,
+    console: Arc<Mutex<PtdConsole>>,
     copier: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +60,7 @@ impl PtdProcess {
         let child = command.spawn().map_err(cannot_start)?;
         // The command has the pipe's writing end; the reader would never see its end.
         drop(command);
-        let console = Arc::new(Mutex::new(Console::default()));
+        let console = Arc::new(Mutex::new(PtdConsole::default()));
         let copier = {
             let console = Arc::clone(&console);
             thread::spawn(move || copy_lines(reader, file, &console))
@@ -152,7 +152,7 @@ fn end_with_this_thread(command: &mut Command) {
 fn end_with_this_thread(_: &mut Command) {}
 
 /// Copies lines to a file until the last writer has ended. A full disk does not block PTDaemon.
-fn copy_lines(reader: io::PipeReader, mut file: File, console: &Mutex<Console>) {
+fn copy_lines(reader: io::PipeReader, mut file: File, console: &Mutex<PtdConsole>) {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {

@@ -27,7 +27,7 @@ use crate::{
 const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SessionState {
     Begun,
     Measuring(Part),
     Measured(Part),
@@ -44,7 +44,7 @@ pub(super) struct Session {
     ranging_mode: RangingMode,
     settle: Duration,
     ranges: Vec<TestingRanges>,
-    state: State,
+    state: SessionState,
 }
 
 impl Session {
@@ -65,7 +65,7 @@ impl Session {
             ranging_mode,
             settle,
             ranges: Vec::new(),
-            state: State::Begun,
+            state: SessionState::Begun,
         };
         session.make_directory("power")?;
         Ok(session)
@@ -80,9 +80,10 @@ impl Session {
         watch: &mut Watch<'_>,
     ) -> Result<bool, ServerError> {
         match (self.state, part) {
-            (State::Measuring(current), part) if current == part => return Ok(true),
-            (State::Begun, Part::Ranging) | (State::Measured(Part::Ranging), Part::Testing) => {}
-            (State::Begun, Part::Testing) if manual.is_some() => {}
+            (SessionState::Measuring(current), part) if current == part => return Ok(true),
+            (SessionState::Begun, Part::Ranging) | (SessionState::Measured(Part::Ranging), Part::Testing) => {
+            }
+            (SessionState::Begun, Part::Testing) if manual.is_some() => {}
             _ => return Ok(false),
         }
         if let Some(ManualRanges { volts, amps }) = manual {
@@ -102,7 +103,7 @@ impl Session {
         for analyzer in &mut self.analyzers {
             analyzer.measure(&mark)?;
         }
-        self.state = State::Measuring(part);
+        self.state = SessionState::Measuring(part);
         description.step(part);
         Ok(true)
     }
@@ -115,8 +116,8 @@ impl Session {
         watch: &mut Watch<'_>,
     ) -> Result<bool, ServerError> {
         match self.state {
-            State::Measuring(current) if current == part => {}
-            State::Measured(current) if current == part => return Ok(true),
+            SessionState::Measuring(current) if current == part => {}
+            SessionState::Measured(current) if current == part => return Ok(true),
             _ => return Ok(false),
         }
         description.step(part);
@@ -151,7 +152,7 @@ impl Session {
         let path = directory.join("spl.txt");
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         fs::write(&path, text).map_err(FileError::at("write", &path))?;
-        self.state = State::Measured(part);
+        self.state = SessionState::Measured(part);
         Ok(true)
     }
 
@@ -163,7 +164,7 @@ impl Session {
     /// Stops and restores the meters, and ends their PTDaemons.
     pub(super) fn end(&mut self) {
         self.analyzers.iter_mut().for_each(Analyzer::end);
-        self.state = State::Ended;
+        self.state = SessionState::Ended;
     }
 
     /// Writes PTDaemon's log and the description with every request. The meters must have ended, so that the log is complete.

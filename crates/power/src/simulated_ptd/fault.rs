@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use super::load::Part;
+use super::load::MarkedPart;
 
 /// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum FaultKind {
 pub struct PtdFault {
     pub kind: FaultKind,
     /// The measurement and its sample, counted from 0, with which it happens.
-    when: Option<(Part, u64)>,
+    when: Option<(MarkedPart, u64)>,
 }
 
 /// Words that name no fault.
@@ -39,7 +39,7 @@ pub struct PtdFaultError(String);
 
 impl PtdFault {
     /// Returns whether it happens with this sample of this measurement.
-    pub(super) fn happens(&self, part: Part, sample: u64) -> bool {
+    pub(super) fn happens(&self, part: MarkedPart, sample: u64) -> bool {
         self.when == Some((part, sample))
     }
 }
@@ -56,7 +56,7 @@ impl fmt::Display for PtdFault {
         };
         f.write_str(name)?;
         match self.when {
-            Some((Part::Ranging, sample)) => write!(f, "=ranging:{sample}"),
+            Some((MarkedPart::Ranging, sample)) => write!(f, "=ranging:{sample}"),
             Some((_, sample)) => write!(f, "=testing:{sample}"),
             None => Ok(()),
         }
@@ -87,8 +87,8 @@ impl FromStr for PtdFault {
         };
         let (part, sample) = value.split_once(':').ok_or_else(unknown)?;
         let part = match part {
-            "ranging" => Part::Ranging,
-            "testing" => Part::Testing,
+            "ranging" => MarkedPart::Ranging,
+            "testing" => MarkedPart::Testing,
             _ => return Err(unknown()),
         };
         let sample = sample.parse().map_err(|_| unknown())?;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn faults_read_from_words() {
         let fault: PtdFault = "crash=testing:3".parse().unwrap();
-        assert!(fault.happens(Part::Testing, 3) && !fault.happens(Part::Ranging, 3));
+        assert!(fault.happens(MarkedPart::Testing, 3) && !fault.happens(MarkedPart::Ranging, 3));
         let fault: PtdFault = "slow-start=5".parse().unwrap();
         assert_eq!(fault.kind, FaultKind::SlowStart(Duration::from_secs(5)));
         for wrong in [

@@ -4,7 +4,7 @@ use regatta_random::SplitMix64;
 
 /// The measurement that a mark of the official server names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum MarkedPart {
     /// `..._ranging`
     Ranging,
     /// `..._testing`
@@ -13,7 +13,7 @@ pub(super) enum Part {
     Other,
 }
 
-impl Part {
+impl MarkedPart {
     pub(super) fn of_mark(mark: &str) -> Self {
         match mark.rsplit('_').next() {
             Some("ranging") => Self::Ranging,
@@ -50,11 +50,11 @@ pub(super) struct Sample {
 
 impl SimulatedLoad {
     /// Returns sample `number` of a measurement on one of `channels` equal channels. The same number gives the same sample.
-    pub(super) fn sample(&self, part: Part, number: u64, channels: usize) -> Sample {
+    pub(super) fn sample(&self, part: MarkedPart, number: u64, channels: usize) -> Sample {
         let watts = match part {
-            Part::Ranging => self.ranging_watts,
-            Part::Testing => self.testing_watts,
-            Part::Other => self.idle_watts,
+            MarkedPart::Ranging => self.ranging_watts,
+            MarkedPart::Testing => self.testing_watts,
+            MarkedPart::Other => self.idle_watts,
         };
         let noise = SplitMix64::sequence(0, number).factor(self.noise);
         let watts = watts * noise / channels as f64;
@@ -92,14 +92,17 @@ mod tests {
             power_factor: 0.9,
         };
         let watts: Vec<f64> = (0..1000)
-            .map(|number| load.sample(Part::Ranging, number, 1).watts)
+            .map(|number| load.sample(MarkedPart::Ranging, number, 1).watts)
             .collect();
         assert!(watts.iter().all(|watts| (95.0..=105.0).contains(watts)));
         let mean = watts.iter().sum::<f64>() / 1000.0;
         assert!((99.5..100.5).contains(&mean), "{mean}");
-        let halves = load.sample(Part::Testing, 7, 2);
-        assert_eq!(halves.watts * 2.0, load.sample(Part::Testing, 7, 1).watts);
-        assert_eq!(Part::of_mark("2026-01-01_00-00-00_lab_testing"), Part::Testing);
-        assert_eq!(Part::of_mark("x"), Part::Other);
+        let halves = load.sample(MarkedPart::Testing, 7, 2);
+        assert_eq!(halves.watts * 2.0, load.sample(MarkedPart::Testing, 7, 1).watts);
+        assert_eq!(
+            MarkedPart::of_mark("2026-01-01_00-00-00_lab_testing"),
+            MarkedPart::Testing
+        );
+        assert_eq!(MarkedPart::of_mark("x"), MarkedPart::Other);
     }
 }

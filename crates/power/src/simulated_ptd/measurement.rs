@@ -17,7 +17,7 @@ use super::{
     console::{Console, stamp},
     ending::crash,
     fault::{FaultKind, PtdFault},
-    load::{Part, Sample, SimulatedLoad},
+    load::{MarkedPart, Sample, SimulatedLoad},
     options::SimulatedPtd,
 };
 
@@ -33,10 +33,10 @@ pub(super) struct Meter {
     faults: Vec<PtdFault>,
     channels: usize,
     console: Console,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MeterState>>,
 }
 
-struct State {
+struct MeterState {
     volts: Range,
     amps: Range,
     log: File,
@@ -46,10 +46,10 @@ struct State {
     /// Whether the last measurement used fixed ranges, so that its uncertainty is known.
     is_certain: bool,
     stalled: bool,
-    running: Option<Running>,
+    running: Option<RunningMeasurement>,
 }
 
-struct Running {
+struct RunningMeasurement {
     stop: Sender<()>,
     sampler: JoinHandle<()>,
 }
@@ -62,7 +62,7 @@ impl Meter {
             faults: ptd.faults.clone(),
             channels: ptd.channels,
             console,
-            state: Arc::new(Mutex::new(State {
+            state: Arc::new(Mutex::new(MeterState {
                 volts,
                 amps,
                 log,
@@ -75,7 +75,7 @@ impl Meter {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MeterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,9 +132,9 @@ impl Meter {
             console: self.console,
             state: Arc::clone(&self.state),
             mark: mark.to_owned(),
-            part: Part::of_mark(mark),
+            part: MarkedPart::of_mark(mark),
         };
-        state.running = Some(Running {
+        state.running = Some(RunningMeasurement {
             stop,
             sampler: thread::spawn(move || sampler.run(period, &stopped)),
         });
@@ -143,7 +143,7 @@ impl Meter {
     /// Ends the measurement. Returns whether there was one.
     pub(super) fn stop(&self) -> bool {
         let running = self.state().running.take();
-        let Some(Running { stop, sampler }) = running else {
+        let Some(RunningMeasurement { stop, sampler }) = running else {
             return false;
         };
         drop(stop);
@@ -188,9 +188,9 @@ struct Sampler {
     faults: Vec<PtdFault>,
     channels: usize,
     console: Console,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MeterState>>,
     mark: String,
-    part: Part,
+    part: MarkedPart,
 }
 
 impl Sampler {

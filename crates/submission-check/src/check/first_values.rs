@@ -35,18 +35,18 @@ pub(super) struct Origin {
 }
 
 /// The index of a key.
-pub(super) type Number = usize;
+pub(super) type KeyIndex = usize;
 
 /// The first values of all keys.
 #[derive(Debug, Default)]
 pub(super) struct FirstValues {
     list: Vec<First>,
-    index: HashTable<Number>,
+    index: HashTable<KeyIndex>,
     hasher: DefaultHashBuilder,
     /// The bytes of keys and line ends.
     bytes: Vec<u8>,
     /// The key of the last record.
-    last: Number,
+    last: KeyIndex,
 }
 
 /// The first record of a key.
@@ -60,7 +60,7 @@ struct First {
     /// The end of the key's last line, from its second line on; empty if unknown.
     tail: Range<usize>,
     /// The key that followed the last record of this one.
-    next: Number,
+    next: KeyIndex,
 }
 
 impl FirstValues {
@@ -70,20 +70,20 @@ impl FirstValues {
     }
 
     /// Returns the index of a key that has a value.
-    pub(super) fn find(&self, key: &[u8]) -> Option<Number> {
+    pub(super) fn find(&self, key: &[u8]) -> Option<KeyIndex> {
         let hash = self.hasher.hash_one(key);
         self.index.find(hash, |&number| self.key(number) == key).copied()
     }
 
     /// Returns the predicted next key.
-    pub(super) fn expected(&self) -> Option<(Number, &[u8])> {
+    pub(super) fn expected(&self) -> Option<(KeyIndex, &[u8])> {
         let number = self.list.get(self.last)?.next;
         let first = self.list.get(number)?;
         Some((number, self.bytes.get(first.key.clone())?))
     }
 
     /// Records that a key occurred, for the prediction.
-    pub(super) fn met(&mut self, number: Number) {
+    pub(super) fn met(&mut self, number: KeyIndex) {
         if let Some(last) = self.list.get_mut(self.last) {
             last.next = number;
         }
@@ -129,7 +129,7 @@ impl FirstValues {
     }
 
     /// Stores the end of a key's line.
-    pub(super) fn keep_tail(&mut self, number: Number, tail: &[u8]) {
+    pub(super) fn keep_tail(&mut self, number: KeyIndex, tail: &[u8]) {
         let known = self.list.get(number).map(|first| first.tail.clone());
         let Some(known) = known else { return };
         let place = known.start..known.start + tail.len();
@@ -149,7 +149,7 @@ impl FirstValues {
     }
 
     /// Returns the end of a key's last line; empty if unknown.
-    pub(super) fn tail(&self, number: Number) -> &[u8] {
+    pub(super) fn tail(&self, number: KeyIndex) -> &[u8] {
         let tail = self.list.get(number).map(|first| first.tail.clone());
         tail.and_then(|tail| self.bytes.get(tail)).unwrap_or_default()
     }
@@ -161,12 +161,12 @@ impl FirstValues {
     }
 
     /// Returns the value that all records of a key must have, or `None` if LoadGen writes it with different values.
-    pub(super) fn constant(&self, number: Number) -> Option<&Value> {
+    pub(super) fn constant(&self, number: KeyIndex) -> Option<&Value> {
         let first = self.list.get(number).filter(|first| !first.may_change)?;
         Some(&first.value)
     }
 
-    fn key(&self, number: Number) -> &[u8] {
+    fn key(&self, number: KeyIndex) -> &[u8] {
         let key = self.list.get(number).map(|first| first.key.clone());
         key.and_then(|key| self.bytes.get(key)).unwrap_or_default()
     }

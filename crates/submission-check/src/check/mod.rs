@@ -25,7 +25,7 @@ pub use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, OfficialError, Row, Verdict, as_official, csv};
 pub use round_of_seeds::round_of_seeds;
-pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};
+pub use strict::{Facts, Latency, Metric, ResultRow, StrictReport, strict};
 
 use crate::parallel;
 

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use regatta_catalogue::round::{Round, Seeds};
 use regatta_mllog::read::{DetailReader, Value};
 
-use super::{endpoints::Documents, finding::Findings, rules, strict::Report};
+use super::{endpoints::Documents, finding::Findings, rules, strict::StrictReport};
 use crate::tree::{Node, Tree};
 
 /// The beginning of a detail log in which LoadGen states its settings, in bytes.
@@ -38,7 +38,7 @@ pub fn round_of_seeds<'a>(tree: &Tree, rounds: &[&'a Round]) -> Option<&'a Round
     newest.map(|(round, _)| *round)
 }
 
-impl Report {
+impl StrictReport {
     /// Returns whether a run has other seeds than the round.
     #[must_use]
     pub fn has_other_seeds(&self) -> bool {

@@ -62,7 +62,7 @@ impl EntryType {
 
 /// An entry of a directory; links are not followed.
 #[derive(Debug)]
-pub struct Entry {
+pub struct DirectoryEntry {
     pub name: OsString,
     /// The type, or the error of reading it from the entry itself if the directory does not store it.
     pub entry_type: io::Result<EntryType>,
@@ -118,7 +118,7 @@ impl Directory {
     ///
     /// # Errors
     /// Returns the system's error.
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self) -> io::Result<Vec<DirectoryEntry>> {
         let mut block = Vec::with_capacity(BLOCK);
         let mut listing = RawDir::new(&self.0, block.spare_capacity_mut());
         let mut entries = Vec::new();
@@ -134,7 +134,7 @@ impl Directory {
                     .look_at(Path::new(name), Links::Refuse)
                     .map(|(entry_type, _)| entry_type),
             };
-            entries.push(Entry {
+            entries.push(DirectoryEntry {
                 name: name.to_owned(),
                 entry_type,
             });

@@ -58,7 +58,7 @@ pub(super) fn scan(root: &Path) -> Result<ScannedTree, ScanError> {
     let top = Directory::open(root).map_err(failed)?;
     // The root is listed first, so that a wrong path is an error and not an empty tree.
     top.entries().map_err(failed)?;
-    let listings = Walk { root, top: &top }.listings();
+    let listings = TreeWalk { root, top: &top }.listings();
     let mut flat = Flat {
         listings,
         nodes: vec![Node::root()],
@@ -85,7 +85,7 @@ struct Pending {
 /// The entries of a directory.
 #[derive(Default)]
 struct Listing {
-    entries: Vec<Entry>,
+    entries: Vec<TreeEntry>,
     /// The reason why the directory was not listed.
     closed: Option<String>,
 }
@@ -99,7 +99,7 @@ impl Listing {
     }
 }
 
-struct Entry {
+struct TreeEntry {
     name: OsString,
     found: io::Result<Found>,
 }
@@ -123,12 +123,12 @@ enum Contents {
     Listed(usize),
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     root: &'a Path,
     top: &'a Directory,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     /// Returns the listings of all directories, the root's first.
     fn listings(&self) -> Vec<Listing> {
         let mut listings = Vec::new();
@@ -179,7 +179,7 @@ impl Walk<'_> {
             Ok(listed) => listed,
             Err(error) => return Listing::closed(error.to_string()),
         };
-        let entries = entries.into_iter().map(|entry| Entry {
+        let entries = entries.into_iter().map(|entry| TreeEntry {
             found: entry
                 .entry_type
                 .and_then(|entry_type| self.found(pending, &directory, Path::new(&entry.name), entry_type)),
@@ -230,7 +230,7 @@ impl Walk<'_> {
 }
 
 /// Adds a directory to those that are listed next. The first of them gets the index `first`.
-fn number(parent: &Pending, entry: &mut Entry, first: usize, next: &mut Vec<Pending>) {
+fn number(parent: &Pending, entry: &mut TreeEntry, first: usize, next: &mut Vec<Pending>) {
     if let Ok(found) = &mut entry.found
         && matches!(found.contents, Contents::Unlisted)
     {
@@ -277,7 +277,7 @@ impl Flat {
         self.nodes[parent].below = self.nodes.len() - parent - 1;
     }
 
-    fn entry(&mut self, parent: usize, entry: Entry) {
+    fn entry(&mut self, parent: usize, entry: TreeEntry) {
         let above = &self.nodes[parent];
         let name = entry.name.to_string_lossy();
         let (path, name_start) = match above.path.as_str() {

@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 
 use forgeries::{FORGERIES, TEXT_FORGERIES};
 use regatta_submission_check::{
-    check::{Finding, Report, Severity, Verdict, as_official, strict},
+    check::{Finding, Severity, StrictReport, Verdict, as_official, strict},
     tree::Tree,
 };
 use regatta_test_support::{round, synthetic_endpoints};
@@ -22,7 +22,7 @@ fn submission() -> TempDir {
     root
 }
 
-fn report(root: &Path) -> Report {
+fn report(root: &Path) -> StrictReport {
     strict(&Tree::scan(root).unwrap(), &round("v6.1"))
 }
 

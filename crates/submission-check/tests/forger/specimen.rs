@@ -213,7 +213,7 @@ fn staged() -> Specimen {
     fixture
         .stage(Division::Closed, Kind::Submission, &answers, &runs)
         .unwrap();
-    truncate::truncate(&truncate::Request {
+    truncate::truncate(&truncate::TruncationRequest {
         input: &fixture.at("tree"),
         submitter: "ACME",
         destination: Destination::Backup(fixture.at("originals")),

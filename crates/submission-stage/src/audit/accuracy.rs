@@ -8,7 +8,7 @@ use std::{fmt::Write as _, path::Path};
 use super::{
     AuditError, Dtype,
     element::Element,
-    responses::{Answer, Answers, Response, Responses, Shape},
+    responses::{Answer, LoggedAnswers, Response, Responses, Shape},
 };
 
 /// The number of differing responses that are kept for the explanation.
@@ -111,7 +111,7 @@ pub fn compare_accuracy(
     let mut counts = AccuracyCounts::default();
     let mut responses = take_reference(reference, dtype, &mut counts)?;
     let mut mismatches = Vec::new();
-    let mut answers = Answers::open(audited, dtype, true)?;
+    let mut answers = LoggedAnswers::open(audited, dtype, true)?;
     while let Some(answer) = answers.next()? {
         if answer.response.shape == Shape::Ragged {
             return Err(AuditError::Ragged {
@@ -151,7 +151,7 @@ pub fn compare_accuracy(
 }
 
 fn take_reference(path: &Path, dtype: Dtype, counts: &mut AccuracyCounts) -> Result<Responses, AuditError> {
-    let mut answers = Answers::open(path, dtype, false)?;
+    let mut answers = LoggedAnswers::open(path, dtype, false)?;
     let mut responses = Responses::for_log(answers.log_bytes, dtype);
     while let Some(answer) = answers.next()? {
         match responses.get(answer.qsl_idx) {

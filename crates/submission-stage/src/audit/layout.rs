@@ -7,12 +7,12 @@ use std::{
 
 use regatta_mllog::read::file_name;
 
-use super::{AuditError, Comparison, PerformanceVerdict, Request};
+use super::{AuditError, AuditRequest, Comparison, PerformanceVerdict};
 use regatta_submission_check::files::{self, At, FileError, replace};
 
 /// Writes the verdicts and copies the audit's logs. Returns the directory.
 pub(super) fn write(
-    request: &Request<'_>,
+    request: &AuditRequest<'_>,
     performance: &PerformanceVerdict,
     accuracy: Option<&Comparison>,
 ) -> Result<PathBuf, AuditError> {

@@ -32,11 +32,11 @@ pub use error::AuditError;
 pub use observe::Observation;
 pub use performance::{PerformanceVerdict, compare_performance};
 use regatta_types::documents::AccuracyDelta;
-pub use request::{Audited, Request, Test};
+pub use request::{AuditRequest, Audited, Test};
 
 /// The result of a verification.
 #[derive(Debug)]
-pub struct Report {
+pub struct AuditReport {
     /// TEST01's comparison of responses, or `None` for the other audits.
     pub accuracy: Option<Comparison>,
     /// The results of [`part_three`], if the caller ran it.
@@ -49,7 +49,7 @@ pub struct Report {
     pub directory: PathBuf,
 }
 
-impl Report {
+impl AuditReport {
     /// Returns whether responses differ, so that accuracies must be compared instead.
     #[must_use]
     pub fn needs_accuracies(&self) -> bool {
@@ -71,7 +71,7 @@ impl Report {
 /// # Errors
 /// Returns an error if the round does not have the audit, or if a log cannot be read or parsed. The error names the file. A
 /// failed audit is a result and not an error; its files are written.
-pub fn verify(request: &Request<'_>) -> Result<Report, AuditError> {
+pub fn verify(request: &AuditRequest<'_>) -> Result<AuditReport, AuditError> {
     let rule = request
         .round
         .audits
@@ -93,7 +93,7 @@ pub fn verify(request: &Request<'_>) -> Result<Report, AuditError> {
     };
     let observations = observe::observe(request)?;
     let directory = layout::write(request, &performance, accuracy.as_ref())?;
-    Ok(Report {
+    Ok(AuditReport {
         accuracy,
         accuracies: Vec::new(),
         performance,

@@ -8,7 +8,7 @@ use regatta_loadgen_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::{DetailLog, Value, Verdict, detail_file, file_name, summary_file};
 use regatta_types::{Mode, Scenario};
 
-use super::{AuditError, Request, Test};
+use super::{AuditError, AuditRequest, Test};
 
 const SEEDS: [&str; 3] = [
     "effective_qsl_rng_seed",
@@ -42,7 +42,7 @@ struct Observed<'a> {
 }
 
 /// Compares the logs of the submission's runs and of the audit's run.
-pub(super) fn observe(request: &Request<'_>) -> Result<Vec<Observation>, AuditError> {
+pub(super) fn observe(request: &AuditRequest<'_>) -> Result<Vec<Observation>, AuditError> {
     let mut found = Vec::new();
     let mut performance = Observed::open(&request.audited.performance, &mut found)?;
     performance.expect_mode(Mode::PerformanceOnly);
@@ -114,7 +114,7 @@ impl<'a> Observed<'a> {
     }
 
     /// Expects the settings of the round's `audit.config`. A configuration that cannot be parsed is ignored.
-    fn expect_settings(&mut self, request: &Request<'_>) {
+    fn expect_settings(&mut self, request: &AuditRequest<'_>) {
         let scenario = self.log.value("effective_scenario").and_then(Value::as_str);
         let Some(scenario) = scenario.and_then(|name| name.parse::<Scenario>().ok()) else {
             return;
@@ -189,7 +189,7 @@ impl<'a> Observed<'a> {
 }
 
 /// Returns the settings that the audit's configuration makes.
-fn settings(request: &Request<'_>, scenario: Scenario) -> Option<TestSettings> {
+fn settings(request: &AuditRequest<'_>, scenario: Scenario) -> Option<TestSettings> {
     let rule = request.round.audits.get(request.test.name())?;
     let conf = Conf::parse("audit.config", &rule.config).ok()?;
     let mut settings = TestSettings::new(scenario, Mode::PerformanceOnly);

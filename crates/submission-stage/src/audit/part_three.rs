@@ -10,7 +10,7 @@ use std::{error::Error, fs, path::Path};
 use regatta_catalogue::round::{AccuracyForms, Round};
 use regatta_types::{benchmark::Benchmark, documents::AccuracyDelta};
 
-use super::{AuditError, Request, write_baseline};
+use super::{AuditError, AuditRequest, write_baseline};
 use regatta_submission_check::{
     check::accuracy_metric,
     files::{At, replace},
@@ -65,7 +65,7 @@ pub type AccuracyScript<'a> = dyn FnMut(&Path) -> Result<String, Box<dyn Error +
 /// # Errors
 /// Returns an error if a log cannot be read, the script fails or a file cannot be written.
 pub fn compare_accuracies(
-    request: &Request<'_>,
+    request: &AuditRequest<'_>,
     limits: &[Limit],
     baseline: &Path,
     script: &mut AccuracyScript<'_>,

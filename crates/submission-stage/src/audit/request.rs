@@ -66,7 +66,7 @@ impl Audited {
 
 /// The input of a verification.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct AuditRequest<'a> {
     /// The audit.
     pub test: Test,
     /// The submission's runs.
@@ -80,7 +80,7 @@ pub struct Request<'a> {
     pub round: &'a Round,
 }
 
-impl Request<'_> {
+impl AuditRequest<'_> {
     /// Returns the directory that is written.
     pub(super) fn directory(&self) -> PathBuf {
         self.output.join(self.test.name())

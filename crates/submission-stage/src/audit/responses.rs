@@ -145,7 +145,7 @@ pub(super) struct Answer {
 
 /// Reads the entries of an accuracy log one by one.
 #[derive(Debug)]
-pub(super) struct Answers {
+pub(super) struct LoggedAnswers {
     scanner: AccuracyScanner<File>,
     path: PathBuf,
     dtype: Dtype,
@@ -154,7 +154,7 @@ pub(super) struct Answers {
     pub(super) log_bytes: u64,
 }
 
-impl Answers {
+impl LoggedAnswers {
     pub(super) fn open(path: &Path, dtype: Dtype, audited: bool) -> Result<Self, AuditError> {
         let file = regular_file::open(path).at("open", path)?;
         let log_bytes = file.metadata().at("look at", path)?.len();

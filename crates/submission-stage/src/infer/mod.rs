@@ -25,7 +25,7 @@ use regatta_submission_check::files::{At, FileError, directories, lies_in};
 
 /// The input of an inference.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct InferRequest<'a> {
     /// The submission's root.
     pub input: &'a Path,
     /// The new tree's directory, which must not exist.
@@ -54,14 +54,14 @@ pub struct SkippedPlace {
 
 /// The result of an inference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct InferReport {
     /// The inferred results.
     pub inferred: Vec<InferredResult>,
     /// The places where nothing was inferred.
     pub skipped: Vec<SkippedPlace>,
 }
 
-impl Report {
+impl InferReport {
     fn skip(&mut self, place: String, reason: String) {
         self.skipped.push(SkippedPlace { place, reason });
     }
@@ -113,7 +113,7 @@ impl InferError {
 /// # Errors
 /// Returns an error if there is no such submission, the output exists, or a file cannot be read or written. No output then
 /// remains.
-pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
+pub fn infer(request: &InferRequest<'_>) -> Result<InferReport, InferError> {
     let homes = homes(request)?;
     if lies_in(request.output, request.input) {
         return Err(InferError::Inside {
@@ -123,7 +123,7 @@ pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
     }
     let draft = Draft::begin(request.output)?;
     copy::tree(request.input, &draft)?;
-    let mut report = Report::default();
+    let mut report = InferReport::default();
     for home in homes {
         let submitter = Submitter {
             draft: &draft,
@@ -137,7 +137,7 @@ pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
 }
 
 /// Returns the submitters' directories, relative to the root.
-fn homes(request: &Request<'_>) -> Result<Vec<String>, InferError> {
+fn homes(request: &InferRequest<'_>) -> Result<Vec<String>, InferError> {
     let mut homes = Vec::new();
     for division in DIVISIONS {
         for name in directories(&request.input.join(division))? {
@@ -167,7 +167,7 @@ struct Submitter<'a> {
 }
 
 impl Submitter<'_> {
-    fn infer(&self, report: &mut Report) -> Result<(), FileError> {
+    fn infer(&self, report: &mut InferReport) -> Result<(), FileError> {
         let submission = &self.round.submission;
         let mapping = self.mapping()?;
         let results = format!("{}/results", self.home);
@@ -200,7 +200,7 @@ impl Submitter<'_> {
         below: &str,
         rules: &BenchmarkRules,
         required: &[Scenario],
-        report: &mut Report,
+        report: &mut InferReport,
     ) -> Result<(), FileError> {
         let model = format!("{}/results/{below}", self.home);
         let there = self.names(&model)?;
@@ -263,7 +263,7 @@ impl Submitter<'_> {
         submission: &Submission,
         system: &str,
         model: &str,
-        report: &mut Report,
+        report: &mut InferReport,
     ) -> Result<(), FileError> {
         let Some(rule) = &submission.lower_accuracy else {
             return Ok(());

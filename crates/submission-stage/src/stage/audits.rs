@@ -121,7 +121,7 @@ pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageE
             source,
         };
         let audited = Audited::in_results(&root.join(&planned.results));
-        let report = audit::verify(&audit::Request {
+        let report = audit::verify(&audit::AuditRequest {
             test: planned.test,
             audited: &audited,
             compliance: &run.directory.join("files"),

@@ -52,14 +52,14 @@ pub(super) fn directory(
         staging.findings.push(StagingFinding::new(key, what, fix));
         return Ok(());
     }
-    let mut walk = Walk {
+    let mut walk = CodeWalk {
         staging,
         key,
         files: 0,
         left: 0,
     };
     walk.directory(from, place)?;
-    let Walk { files, left, .. } = walk;
+    let CodeWalk { files, left, .. } = walk;
     if files == 0 {
         let what = format!("{} contains no file", from.display());
         staging
@@ -74,14 +74,14 @@ pub(super) fn directory(
     Ok(())
 }
 
-struct Walk<'a, 'b> {
+struct CodeWalk<'a, 'b> {
     staging: &'a mut Staging<'b>,
     key: &'a str,
     files: usize,
     left: usize,
 }
 
-impl Walk<'_, '_> {
+impl CodeWalk<'_, '_> {
     fn directory(&mut self, from: &Path, place: &str) -> Result<(), StageError> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(from).at("list", from)? {

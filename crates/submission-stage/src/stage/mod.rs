@@ -36,7 +36,7 @@ pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
 pub use error::{AnswersError, StageError};
 use places::Places;
 use regatta_types::Division;
-pub use request::{Kind, Preview, REHEARSAL, Request, Staged, StagedResult};
+pub use request::{Kind, Preview, REHEARSAL, Staged, StagedResult, StagingRequest};
 use run::Run;
 use serde_json::{Map, Value};
 use staging::Staging;
@@ -55,7 +55,7 @@ const NOBODY: &str = "nobody";
 /// # Errors
 /// [`StageError::Refused`] lists everything that is missing or not allowed. The other errors concern files. After an error, no
 /// part of the tree remains.
-pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
+pub fn stage(request: &StagingRequest<'_>) -> Result<Staged, StageError> {
     let draft = Draft::begin(request.output)?;
     let runs = read(request)?;
     let (mut staging, submitter) = planned(request, &runs)?;
@@ -77,7 +77,7 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
 ///
 /// # Errors
 /// Errors concern files.
-pub fn preview(request: &Request<'_>) -> Result<Preview, StageError> {
+pub fn preview(request: &StagingRequest<'_>) -> Result<Preview, StageError> {
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     for directory in request.runs {
         match Run::read(directory, request.keys) {
@@ -99,7 +99,7 @@ pub fn preview(request: &Request<'_>) -> Result<Preview, StageError> {
     })
 }
 
-fn read(request: &Request<'_>) -> Result<Vec<Run>, StageError> {
+fn read(request: &StagingRequest<'_>) -> Result<Vec<Run>, StageError> {
     let directories = request.runs.iter();
     directories
         .map(|directory| Run::read(directory, request.keys))
@@ -107,7 +107,10 @@ fn read(request: &Request<'_>) -> Result<Vec<Run>, StageError> {
 }
 
 /// Returns the planned tree and the submitter's directory name.
-fn planned<'a>(request: &'a Request<'a>, runs: &'a [Run]) -> Result<(Staging<'a>, String), StageError> {
+fn planned<'a>(
+    request: &'a StagingRequest<'a>,
+    runs: &'a [Run],
+) -> Result<(Staging<'a>, String), StageError> {
     let mut findings = Vec::new();
     let submitter = submitter(request, &mut findings);
     let mut staging = Staging {
@@ -127,7 +130,7 @@ fn planned<'a>(request: &'a Request<'a>, runs: &'a [Run]) -> Result<(Staging<'a>
 }
 
 /// Returns the submitter's directory name.
-fn submitter(request: &Request<'_>, findings: &mut Vec<StagingFinding>) -> String {
+fn submitter(request: &StagingRequest<'_>, findings: &mut Vec<StagingFinding>) -> String {
     let stated = request.answers.submitter.as_deref();
     if let Some(name) = stated.filter(|name| !places::is_name(name)) {
         let what = format!("`{name}` cannot be a directory's name");
@@ -146,7 +149,7 @@ fn submitter(request: &Request<'_>, findings: &mut Vec<StagingFinding>) -> Strin
 
 /// Plans all files of the tree.
 fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
-    let Request { answers, kind, .. } = *staging.request;
+    let StagingRequest { answers, kind, .. } = *staging.request;
     let owner = Owner {
         round: staging.request.round,
         division: staging.request.division,
@@ -272,7 +275,7 @@ fn unknown_fields(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswe
 
 /// Plans the documents that the submitter's directory has once.
 fn documents(staging: &mut Staging<'_>) {
-    let Request {
+    let StagingRequest {
         answers,
         kind,
         division,

@@ -14,7 +14,7 @@ use super::{
     staging::Staging,
     tree::{Content, Files},
 };
-use regatta_submission_check::check::power::{self, Outcome};
+use regatta_submission_check::check::power::{self, PowerOutcome};
 
 /// The files of the client by directory. LoadGen's logs of the measured run come from the result itself.
 const FILES: [(&str, &[&str]); 3] = [
@@ -63,9 +63,9 @@ impl Staging<'_> {
             }
             for check in power::check(&session.tree, "", rules).checks {
                 match check.outcome {
-                    Outcome::Passed => {}
-                    Outcome::Warned(why) => self.notes.push(format!("{place}: {}: {why}", check.name)),
-                    Outcome::Failed(why) => faults.push((
+                    PowerOutcome::Passed => {}
+                    PowerOutcome::Warned(why) => self.notes.push(format!("{place}: {}: {why}", check.name)),
+                    PowerOutcome::Failed(why) => faults.push((
                         format!("{}: {why}", check.name),
                         "measure again with the round's power client and server; see `regatta power check`",
                     )),

@@ -24,7 +24,7 @@ pub enum Kind {
 pub const REHEARSAL: &str = "REHEARSAL-";
 /// The input of staging.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct StagingRequest<'a> {
     pub round: &'a Round,
     pub division: Division,
     /// The purpose of the tree.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, Mode, Scenario, documents::PowerSetting};
 
-use super::{Answers, Kind, Request, StagingFinding, SystemAnswers, run::Run};
+use super::{Answers, Kind, StagingFinding, StagingRequest, SystemAnswers, run::Run};
 
 /// The runs of one result: a scenario of a benchmark on a system.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct SystemRuns<'a> {
 /// Groups runs by system and result. Adds a finding for each run that cannot be assigned and each result without a run.
 pub(super) fn choose<'a>(
     runs: &'a [Run],
-    request: &Request<'_>,
+    request: &StagingRequest<'_>,
     findings: &mut Vec<StagingFinding>,
 ) -> Vec<SystemRuns<'a>> {
     let mut systems: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
@@ -92,7 +92,7 @@ fn of_one_device(runs: &[Run]) -> bool {
 fn results<'a>(
     system: &str,
     runs: &[&'a Run],
-    request: &Request<'_>,
+    request: &StagingRequest<'_>,
     findings: &mut Vec<StagingFinding>,
 ) -> BTreeMap<(&'a str, Scenario), Chosen<'a>> {
     let mut found = BTreeMap::new();
@@ -157,7 +157,10 @@ fn no_performance_run(place: String, key: (&str, Scenario), both: Option<&Run>) 
 }
 
 /// Returns the newest valid run, or the newest run if none is valid. Staging then reports its faults. Ids sort by time.
-pub(super) fn newest<'a>(runs: impl Iterator<Item = &'a Run>, request: &Request<'_>) -> Option<&'a Run> {
+pub(super) fn newest<'a>(
+    runs: impl Iterator<Item = &'a Run>,
+    request: &StagingRequest<'_>,
+) -> Option<&'a Run> {
     runs.max_by_key(|run| {
         let submittable = request.kind == Kind::Rehearsal || run.not_submittable(request.round).is_empty();
         (run.faults().is_empty() && submittable, run.id())

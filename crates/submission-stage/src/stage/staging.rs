@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Request, StagedResult, StagingFinding, places::Places, planned_audit::PlannedAudit,
+    StagedResult, StagingFinding, StagingRequest, places::Places, planned_audit::PlannedAudit,
     power_session::Session, run::Run, tree::Files,
 };
 
 /// The plan of a tree.
 pub(super) struct Staging<'a> {
-    pub(super) request: &'a Request<'a>,
+    pub(super) request: &'a StagingRequest<'a>,
     pub(super) places: Places,
     pub(super) runs: &'a [Run],
     /// The power sessions, used or not.

@@ -28,9 +28,9 @@ pub use cut::UNCUT_SIZE;
 pub use error::TruncateError;
 pub use manifest::{Manifest, Original};
 use report::treat_all;
-pub use report::{Report, Treated};
+pub use report::{Treated, TruncationReport};
 use request::refuse_inside;
-pub use request::{Destination, Request};
+pub use request::{Destination, TruncationRequest};
 pub use step::{Outcome, Problem};
 pub use verify::{Proof, ProofFinding, verify};
 
@@ -42,14 +42,17 @@ pub use verify::{Proof, ProofFinding, verify};
 /// # Errors
 /// Returns an error if the request is invalid, or if a file cannot be read or written. Completed steps then remain and are
 /// consistent.
-pub fn truncate(request: &Request<'_>) -> Result<Report, TruncateError> {
+pub fn truncate(request: &TruncationRequest<'_>) -> Result<TruncationReport, TruncateError> {
     match &request.destination {
         Destination::Output(output) => output::truncate_into(request, output),
         Destination::Backup(backup) => truncate_in_place(request, backup),
     }
 }
 
-fn truncate_in_place(request: &Request<'_>, backup: &Path) -> Result<Report, TruncateError> {
+fn truncate_in_place(
+    request: &TruncationRequest<'_>,
+    backup: &Path,
+) -> Result<TruncationReport, TruncateError> {
     refuse_inside(request.input, backup)?;
     let targets = targets::find(request)?;
     let manifest = Mutex::new(Manifest::open(backup)?);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Outcome, Report, Request, TruncateError, refuse_inside,
+    Outcome, TruncateError, TruncationReport, TruncationRequest, refuse_inside,
     step::{self, LOG, Originals},
     targets::{self, Target, submitter_directories},
     treat_all,
@@ -23,7 +23,10 @@ const MARKER: &str = ".regatta-truncation-in-progress";
 const MAX_DEPTH: usize = 128;
 
 /// Truncates into `output`.
-pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Report, TruncateError> {
+pub(super) fn truncate_into(
+    request: &TruncationRequest<'_>,
+    output: &Path,
+) -> Result<TruncationReport, TruncateError> {
     if fs::symlink_metadata(output).is_ok() {
         return Err(TruncateError::OutputExists {
             path: output.to_owned(),
@@ -39,7 +42,11 @@ pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Repo
 }
 
 /// Creates the cut copy in `part`.
-fn fill(request: &Request<'_>, targets: &[Target], part: &Path) -> Result<Report, TruncateError> {
+fn fill(
+    request: &TruncationRequest<'_>,
+    targets: &[Target],
+    part: &Path,
+) -> Result<TruncationReport, TruncateError> {
     for (_, directory) in submitter_directories(request.input, request.submitter, request.rule)? {
         let is_copied = |from: &Path| {
             !targets

@@ -23,12 +23,12 @@ pub struct Treated {
 
 /// The outcomes for all logs, by directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct TruncationReport {
     /// Every place in which the round's tool searches for an accuracy log.
     pub treated: Vec<Treated>,
 }
 
-impl Report {
+impl TruncationReport {
     /// Returns the number of logs that this call cut.
     #[must_use]
     pub fn cut(&self) -> usize {
@@ -49,7 +49,7 @@ impl Report {
 pub(super) fn treat_all(
     targets: &[Target],
     treat: impl Fn(&Target) -> Result<Outcome, TruncateError> + Sync,
-) -> Result<Report, TruncateError> {
+) -> Result<TruncationReport, TruncateError> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
@@ -80,5 +80,5 @@ pub(super) fn treat_all(
         treated.extend(result.map_err(|_| TruncateError::Worker)??);
     }
     treated.sort_by(|one, other| one.directory.cmp(&other.directory));
-    Ok(Report { treated })
+    Ok(TruncationReport { treated })
 }

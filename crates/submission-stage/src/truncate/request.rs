@@ -18,7 +18,7 @@ pub enum Destination {
 
 /// The input of a truncation.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct TruncationRequest<'a> {
     /// The submission's root, which contains `closed/` or `open/`.
     pub input: &'a Path,
     /// The submitter's directory name.

@@ -7,7 +7,7 @@ use std::{
 
 use regatta_catalogue::procedures::Truncation as Rule;
 
-use super::{Request, TruncateError};
+use super::{TruncateError, TruncationRequest};
 use regatta_submission_check::files::directories;
 
 /// The place of the hash of an accuracy log.
@@ -30,11 +30,11 @@ pub(super) struct Target {
 }
 
 /// Returns all places, in name order.
-pub(super) fn find(request: &Request<'_>) -> Result<Vec<Target>, TruncateError> {
+pub(super) fn find(request: &TruncationRequest<'_>) -> Result<Vec<Target>, TruncateError> {
     let roots = submitter_directories(request.input, request.submitter, request.rule)?;
     let mut targets = Vec::new();
     for (division, root) in roots {
-        let below = |name: &str| Walk {
+        let below = |name: &str| ScenarioTree {
             input: request.input,
             root: root.join(name),
             skip_scenarios: request.skip_scenarios,
@@ -107,13 +107,13 @@ pub(super) fn submitter_directories(
 }
 
 /// The tree `<root>/<system>/<model>/<scenario>/`.
-struct Walk<'a> {
+struct ScenarioTree<'a> {
     input: &'a Path,
     root: PathBuf,
     skip_scenarios: &'a [String],
 }
 
-impl Walk<'_> {
+impl ScenarioTree<'_> {
     /// Calls `take` with each scenario's directory, relative to the submission's root, and the directories in it.
     fn each_scenario(&self, mut take: impl FnMut(&Path, &[std::ffi::OsString])) -> Result<(), TruncateError> {
         let list = |below: &Path| directories(&self.input.join(below));

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Manifest, Request, TruncateError, accuracy_text,
+    Manifest, TruncateError, TruncationRequest, accuracy_text,
     cut::cut_file,
     step::{LOG, TEXT},
     targets::{self, Target},
@@ -84,7 +84,7 @@ impl fmt::Display for ProofFinding {
 ///
 /// # Errors
 /// Returns an error if a file cannot be read. A log that is not proven is a result and not an error.
-pub fn verify(request: &Request<'_>, originals: &Path) -> Result<Vec<Proof>, TruncateError> {
+pub fn verify(request: &TruncationRequest<'_>, originals: &Path) -> Result<Vec<Proof>, TruncateError> {
     let targets = targets::find(request)?;
     let manifest = Manifest::open(originals)?;
     let mut proofs = Vec::new();

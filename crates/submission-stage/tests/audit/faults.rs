@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::Path};
 
-use regatta_submission_stage::audit::{AuditError, Audited, Dtype, Report, Request, Test, verify};
+use regatta_submission_stage::audit::{AuditError, AuditReport, AuditRequest, Audited, Dtype, Test, verify};
 use regatta_test_support::{
     round,
     tree::{files, put},
@@ -32,8 +32,8 @@ impl AuditFixture {
         self.dir.path().join(path)
     }
 
-    fn verify(&self, test: Test, name: &str) -> Result<Report, AuditError> {
-        verify(&Request {
+    fn verify(&self, test: Test, name: &str) -> Result<AuditReport, AuditError> {
+        verify(&AuditRequest {
             test,
             audited: &Audited::in_results(&self.at("results")),
             compliance: &self.at("audit"),

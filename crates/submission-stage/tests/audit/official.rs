@@ -8,7 +8,7 @@ use std::{
 };
 
 use regatta_submission_stage::audit::{
-    Audited, Dtype, Request, Test, compare_accuracy, compare_performance, verify, write_baseline,
+    AuditRequest, Audited, Dtype, Test, compare_accuracy, compare_performance, verify, write_baseline,
 };
 use regatta_test_requirements::official_tools;
 use regatta_test_support::{
@@ -289,7 +289,7 @@ fn run_verification_leaves_the_same_directory() {
             let output = official.run(&script, &arguments, dir.path());
             assert!(output.status.success(), "{output:?}");
             fs::remove_file(at("theirs/x")).unwrap();
-            let request = Request {
+            let request = AuditRequest {
                 test,
                 audited: &Audited::in_results(&at("results")),
                 compliance: &at("audit"),

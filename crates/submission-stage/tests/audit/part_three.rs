@@ -4,7 +4,7 @@ use std::{cell::RefCell, path::Path};
 
 use regatta_catalogue::known;
 use regatta_submission_stage::audit::{
-    AuditError, Audited, Dtype, Report, Request, Test,
+    AuditError, AuditReport, AuditRequest, Audited, Dtype, Test,
     part_three::{compare_accuracies, limits},
     verify,
 };
@@ -20,7 +20,7 @@ fn benchmark(name: &str) -> Benchmark {
 }
 
 /// A TEST01 of which one response in 60 differs, with a script that prints these accuracies for baseline and audit.
-fn verified(name: &str, printed: [&str; 2]) -> Result<(Report, tempfile::TempDir), AuditError> {
+fn verified(name: &str, printed: [&str; 2]) -> Result<(AuditReport, tempfile::TempDir), AuditError> {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     let run = Run::new("Offline", "100");
@@ -33,7 +33,7 @@ fn verified(name: &str, printed: [&str; 2]) -> Result<(Report, tempfile::TempDir
     put_accuracy(&at("audit/mlperf_log_accuracy.json"), &audited);
 
     let round = round("v5.1");
-    let request = Request {
+    let request = AuditRequest {
         test: Test::Test01,
         audited: &Audited::in_results(&at("results")),
         compliance: &at("audit"),

@@ -6,7 +6,7 @@ use regatta_catalogue::round::{Layout, Round};
 use regatta_submission_check::{check, tree::Tree};
 use regatta_submission_stage::{
     DraftError,
-    infer::{InferError, Report, Request, SkippedPlace, infer},
+    infer::{InferError, InferReport, InferRequest, SkippedPlace, infer},
 };
 use regatta_test_support::{
     round,
@@ -58,8 +58,8 @@ fn detail(scenario: &str) -> String {
     ])
 }
 
-fn run(dir: &TempDir, round: &Round) -> Result<Report, InferError> {
-    infer(&Request {
+fn run(dir: &TempDir, round: &Round) -> Result<InferReport, InferError> {
+    infer(&InferRequest {
         input: &dir.path().join("tree"),
         output: &dir.path().join("new"),
         submitter: None,
@@ -67,7 +67,7 @@ fn run(dir: &TempDir, round: &Round) -> Result<Report, InferError> {
     })
 }
 
-fn targets(report: &Report) -> Vec<(&str, &str)> {
+fn targets(report: &InferReport) -> Vec<(&str, &str)> {
     fn short(path: &str) -> &str {
         path.strip_prefix("closed/ACME/results/board/").unwrap()
     }
@@ -283,7 +283,7 @@ fn infer_refuses_existing_output_and_removes_partial_output() {
     assert!(!dir.path().join("new").exists());
     std::fs::remove_file(home.join("pipe")).unwrap();
     for inside in ["tree", "tree/new", "tree/closed/new/deep"] {
-        let error = infer(&Request {
+        let error = infer(&InferRequest {
             input: &dir.path().join("tree"),
             output: &dir.path().join(inside),
             submitter: None,
@@ -292,7 +292,7 @@ fn infer_refuses_existing_output_and_removes_partial_output() {
         assert!(matches!(error, Err(InferError::Inside { .. })), "{error:?}");
     }
     assert_eq!(std::fs::read_dir(dir.path().join("tree")).unwrap().count(), 1);
-    let nobody = infer(&Request {
+    let nobody = infer(&InferRequest {
         input: &dir.path().join("tree"),
         output: &dir.path().join("new"),
         submitter: Some("nobody"),

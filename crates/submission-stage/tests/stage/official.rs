@@ -17,7 +17,7 @@ use regatta_types::Division;
 use crate::rehearsal;
 
 fn cut(fixture: &StagingFixture, submitter: &str) {
-    truncate::truncate(&truncate::Request {
+    truncate::truncate(&truncate::TruncationRequest {
         input: &fixture.at("tree"),
         submitter,
         destination: Destination::Backup(fixture.at("originals")),

@@ -18,7 +18,7 @@ use regatta_test_support::{
 use regatta_types::{Division, Mode};
 
 fn cut(fixture: &StagingFixture, submitter: &str) {
-    let report = truncate::truncate(&truncate::Request {
+    let report = truncate::truncate(&truncate::TruncationRequest {
         input: &fixture.at("tree"),
         submitter,
         destination: Destination::Backup(fixture.at("originals")),

@@ -13,7 +13,9 @@ use proptest::prelude::*;
 use regatta_catalogue::{known, procedures::Truncation};
 use regatta_submission_stage::{
     DraftError,
-    truncate::{Destination, Outcome, Problem, ProofFinding, Request, TruncateError, truncate, verify},
+    truncate::{
+        Destination, Outcome, Problem, ProofFinding, TruncateError, TruncationRequest, truncate, verify,
+    },
 };
 use regatta_test_support::tree::{copy, files, put};
 use tempfile::TempDir;
@@ -67,12 +69,12 @@ impl TruncationFixture {
     fn run_to(
         &self,
         destination: Destination,
-    ) -> Result<regatta_submission_stage::truncate::Report, TruncateError> {
+    ) -> Result<regatta_submission_stage::truncate::TruncationReport, TruncateError> {
         truncate(&self.request(&self.tree(), destination))
     }
 
-    fn request<'a>(&'a self, input: &'a Path, destination: Destination) -> Request<'a> {
-        Request {
+    fn request<'a>(&'a self, input: &'a Path, destination: Destination) -> TruncationRequest<'a> {
+        TruncationRequest {
             input,
             submitter: "ACME",
             destination,
@@ -241,7 +243,7 @@ fn requests_that_would_spoil_the_submission_are_refused() {
     }
     let tree = fixture.tree();
     for submitter in ["NOBODY", "", ".", "..", "../../etc", "a/b"] {
-        let request = Request {
+        let request = TruncationRequest {
             submitter,
             ..fixture.request(&tree, Destination::Backup(fixture.backup()))
         };
@@ -421,7 +423,7 @@ fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
     );
     let before = files(&fixture.tree());
     let (tree, skip) = (fixture.tree(), ["Offline".to_owned()]);
-    let request = Request {
+    let request = TruncationRequest {
         skip_scenarios: &skip,
         ..fixture.request(&tree, Destination::Backup(fixture.backup()))
     };

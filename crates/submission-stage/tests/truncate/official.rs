@@ -4,7 +4,7 @@
 use std::{path::Path, process::Command};
 
 use regatta_catalogue::known;
-use regatta_submission_stage::truncate::{Destination, Request, truncate};
+use regatta_submission_stage::truncate::{Destination, TruncationRequest, truncate};
 use regatta_test_requirements::official_tools;
 use regatta_test_support::tree::{files, put};
 
@@ -94,7 +94,7 @@ fn each_rounds_own_tool_makes_the_same_tree() {
             String::from_utf8_lossy(&theirs.stderr)
         );
         let round = rounds.iter().find(|round| round.name == name).unwrap();
-        let report = truncate(&Request {
+        let report = truncate(&TruncationRequest {
             input: &at("tree"),
             submitter: "ACME",
             destination: Destination::Output(at("ours")),

@@ -1,7 +1,9 @@
 //! Tests of truncation against the official tools' results for the same trees (`../shared/corpus/truncation`).
 
 use regatta_catalogue::{known, procedures::Truncation};
-use regatta_submission_stage::truncate::{Destination, Outcome, Problem, Request, truncate, verify};
+use regatta_submission_stage::truncate::{
+    Destination, Outcome, Problem, TruncationRequest, truncate, verify,
+};
 use regatta_test_support::{
     official_answers,
     tree::{copy, files},
@@ -31,7 +33,7 @@ fn a_new_tree_is_the_official_one_to_the_byte() {
     for (round, expected, case) in CASES {
         let (rule, dir) = (rule(round), tempfile::tempdir().unwrap());
         let (input, output) = (corpus.join("input").join(case), dir.path().join("cut"));
-        let request = Request {
+        let request = TruncationRequest {
             input: &input,
             submitter: "ACME",
             destination: Destination::Output(output.clone()),
@@ -62,7 +64,7 @@ fn in_place_with_a_backup_gives_the_same_and_keeps_every_original() {
         let original = corpus.join("input").join(case);
         let (input, backup) = (dir.path().join("tree"), dir.path().join("backup"));
         copy(&original, &input);
-        let request = Request {
+        let request = TruncationRequest {
             input: &input,
             submitter: "ACME",
             destination: Destination::Backup(backup.clone()),
@@ -95,7 +97,7 @@ fn missing_logs_are_reported_and_the_rest_is_truncated() {
         return;
     };
     let (rule, dir) = (rule("v6.0"), tempfile::tempdir().unwrap());
-    let request = Request {
+    let request = TruncationRequest {
         input: &corpus.join("input/main"),
         submitter: "ACME",
         destination: Destination::Output(dir.path().join("cut")),
@@ -124,7 +126,7 @@ fn missing_logs_are_reported_and_the_rest_is_truncated() {
 
 /// Checks the proof of every truncated log, except those to which the corpus gave another log's hash.
 fn prove(tree: &std::path::Path, originals: &std::path::Path, rule: &Truncation, forged: &[&str]) {
-    let request = Request {
+    let request = TruncationRequest {
         input: tree,
         submitter: "ACME",
         destination: Destination::Backup(originals.to_owned()),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Accuracy {
     /// The metric.
-    pub metric: Metric,
+    pub metric: AccuracyMetric,
     /// The reference model's value in the metric's unit.
     pub reference: f64,
     /// The fraction of the reference that a run must reach, for example 0.99.
@@ -110,7 +110,7 @@ impl DetectionClasses {
 /// The accuracy metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Metric {
+pub enum AccuracyMetric {
     /// Percentage of samples whose first response element equals the label. Regatta computes it.
     Top1,
     /// F1 of answers extracted from texts (SQuAD), in percent. Regatta computes it for samples of the preparation kind `squad`.
@@ -133,7 +133,7 @@ pub enum Metric {
     ClipFid,
 }
 
-impl Metric {
+impl AccuracyMetric {
     /// Returns the name of the metric in the official checker. Of several figures, it is the first.
     #[must_use]
     pub const fn official_name(self) -> &'static str {

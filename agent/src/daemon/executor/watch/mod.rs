@@ -21,7 +21,7 @@ use std::{
     fmt::Write as _,
     fs::File,
     io::{self, Write as _},
-    sync::mpsc as orders,
+    sync::mpsc as commands,
     thread,
     time::{Duration, Instant},
 };
@@ -57,7 +57,7 @@ pub(crate) enum GuardEvent {
 
 /// A command of the daemon to the guard.
 #[derive(Debug, Clone, Copy)]
-enum Order {
+enum GuardCommand {
     Phase(RunPhase),
     Stop,
 }
@@ -65,7 +65,7 @@ enum Order {
 /// The daemon's handle to a run's guard.
 #[derive(Debug)]
 pub(crate) struct StateGuard {
-    orders: orders::Sender<Order>,
+    commands: commands::Sender<GuardCommand>,
     events: mpsc::UnboundedReceiver<GuardEvent>,
 }
 
@@ -75,12 +75,12 @@ impl StateGuard {
     /// # Errors
     /// When the thread cannot be started.
     pub(crate) fn start(plan: WatchPlan) -> io::Result<Self> {
-        let (orders, inbox) = orders::channel();
+        let (commands, inbox) = commands::channel();
         let (sender, events) = mpsc::unbounded_channel();
         thread::Builder::new()
             .name("guard".to_owned())
             .spawn(move || watch(&plan, &inbox, &sender))?;
-        Ok(Self { orders, events })
+        Ok(Self { commands, events })
     }
 
     /// Returns the next event. Cancel-safe.
@@ -91,21 +91,25 @@ impl StateGuard {
 
     /// Tells the guard that the run has entered a phase.
     pub(crate) fn phase(&self, phase: RunPhase) {
-        self.order(Order::Phase(phase));
+        self.send(GuardCommand::Phase(phase));
     }
 
     /// Tells the guard that the run process has ended or will not start.
     pub(crate) fn stop(&self) {
-        self.order(Order::Stop);
+        self.send(GuardCommand::Stop);
     }
 
-    fn order(&self, order: Order) {
+    fn send(&self, command: GuardCommand) {
         // The guard may have ended already.
-        let _ = self.orders.send(order);
+        let _ = self.commands.send(command);
     }
 }
 
-fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::UnboundedSender<GuardEvent>) {
+fn watch(
+    plan: &WatchPlan,
+    inbox: &commands::Receiver<GuardCommand>,
+    events: &mpsc::UnboundedSender<GuardEvent>,
+) {
     // The receiver is gone when the daemon stops.
     let report = |what| drop(events.send(what));
     let mut guard = Guard::new(plan);
@@ -115,7 +119,7 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::Unbou
         let is_stopped = |time| {
             !matches!(
                 inbox.recv_timeout(time),
-                Ok(Order::Phase(_)) | Err(orders::RecvTimeoutError::Timeout)
+                Ok(GuardCommand::Phase(_)) | Err(commands::RecvTimeoutError::Timeout)
             )
         };
         match gate::wait(spec, &plan.root, &plan.files, is_stopped, waiting) {
@@ -146,14 +150,14 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, events: &mpsc::Unbou
     if let Err(why) = sample_until_stopped(plan, &mut guard, &mut tally, inbox) {
         report(GuardEvent::Lost(why));
         // Wait until the run process has ended, then ask the helper once more to restore the state.
-        while !matches!(inbox.recv(), Ok(Order::Stop) | Err(_)) {}
+        while !matches!(inbox.recv(), Ok(GuardCommand::Stop) | Err(_)) {}
     }
     (guard.proof.telemetry, guard.proof.findings) = tally.result();
     guard.restore();
     report(GuardEvent::Ended(Box::new(guard.proof)));
 }
 
-/// Takes one sample per second until the stop order.
+/// Takes one sample per second until the stop command.
 ///
 /// # Errors
 /// When the state is no longer held.
@@ -161,7 +165,7 @@ fn sample_until_stopped(
     plan: &WatchPlan,
     guard: &mut Guard,
     tally: &mut Tally,
-    inbox: &orders::Receiver<Order>,
+    inbox: &commands::Receiver<GuardCommand>,
 ) -> Result<(), RunFailure> {
     let mut sampler = Sampler::open(&plan.root, guard.locks(), plan.wall_meter.as_deref());
     let mut file = create_telemetry(plan, &sampler);
@@ -169,15 +173,15 @@ fn sample_until_stopped(
     let (mut next, mut phase) = (begin, RunPhase::Preparing);
     loop {
         match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(Order::Phase(now)) => {
+            Ok(GuardCommand::Phase(now)) => {
                 tally.enter(now, Instant::now());
                 phase = now;
             }
-            Ok(Order::Stop) | Err(orders::RecvTimeoutError::Disconnected) => {
+            Ok(GuardCommand::Stop) | Err(commands::RecvTimeoutError::Disconnected) => {
                 tally.enter(RunPhase::Draining, Instant::now());
                 return Ok(());
             }
-            Err(orders::RecvTimeoutError::Timeout) => {
+            Err(commands::RecvTimeoutError::Timeout) => {
                 let held = guard.check()?;
                 let sample = sampler.take(held);
                 let seconds = begin.elapsed().as_secs_f64();

@@ -21,7 +21,7 @@ const JOURNAL_STEP: u64 = 4 << 20;
 
 /// The next item to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum StreamPiece {
     /// A chunk of a stream.
     Bytes {
         stream: StreamName,
@@ -157,14 +157,19 @@ impl Stream {
     }
 
     /// Returns the next item. A chunk needs an open window; the end of the stream does not.
-    pub(super) fn next_piece(&self, name: &StreamName, window_open: bool, now: Instant) -> Option<Piece> {
+    pub(super) fn next_piece(
+        &self,
+        name: &StreamName,
+        window_open: bool,
+        now: Instant,
+    ) -> Option<StreamPiece> {
         if self.delivered || self.resume_at.is_some_and(|at| at > now) {
             return None;
         }
         let left = self.length.saturating_sub(self.next);
         if left > 0 {
             let length = usize::try_from(left).map_or(MAX_DATA, |left| left.min(MAX_DATA));
-            let piece = Piece::Bytes {
+            let piece = StreamPiece::Bytes {
                 stream: name.clone(),
                 offset: self.next,
                 length,
@@ -172,7 +177,7 @@ impl Stream {
             return window_open.then_some(piece);
         }
         let sha256 = self.sha256?;
-        (!self.end_sent).then(|| Piece::End {
+        (!self.end_sent).then(|| StreamPiece::End {
             stream: name.clone(),
             end: StreamEnd {
                 length: self.length,
@@ -182,12 +187,12 @@ impl Stream {
     }
 
     /// Marks an item of [`Self::next_piece`] as sent.
-    pub(super) fn mark_sent(&mut self, piece: &Piece, now: Instant) {
+    pub(super) fn mark_sent(&mut self, piece: &StreamPiece, now: Instant) {
         self.waiting_since.get_or_insert(now);
         self.resume_at = None;
         match piece {
-            Piece::Bytes { length, .. } => self.next = self.next.saturating_add(*length as u64),
-            Piece::End { .. } => self.end_sent = true,
+            StreamPiece::Bytes { length, .. } => self.next = self.next.saturating_add(*length as u64),
+            StreamPiece::End { .. } => self.end_sent = true,
         }
     }
 

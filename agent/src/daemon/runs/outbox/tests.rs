@@ -28,14 +28,14 @@ fn ack(stream: &str, committed: u64, verdict: Option<StreamVerdict>) -> Ack {
 }
 
 /// Takes items until there are none.
-fn burst(outbox: &mut Outbox, now: Instant) -> Vec<Piece> {
+fn burst(outbox: &mut Outbox, now: Instant) -> Vec<StreamPiece> {
     std::iter::from_fn(|| outbox.take_next(now)).collect()
 }
 
-fn offsets(pieces: &[Piece]) -> Vec<u64> {
-    let chunk = |piece: &Piece| match piece {
-        Piece::Bytes { offset, .. } => offset / MAX_DATA as u64,
-        Piece::End { .. } => u64::MAX,
+fn offsets(pieces: &[StreamPiece]) -> Vec<u64> {
+    let chunk = |piece: &StreamPiece| match piece {
+        StreamPiece::Bytes { offset, .. } => offset / MAX_DATA as u64,
+        StreamPiece::End { .. } => u64::MAX,
     };
     pieces.iter().map(chunk).collect()
 }
@@ -146,7 +146,7 @@ fn outbox_resends_from_a_lower_offset_and_after_a_different_verdict() {
     outbox.acknowledge(&ack("a", 2, None), now);
     assert!(matches!(
         outbox.take_next(now),
-        Some(Piece::Bytes {
+        Some(StreamPiece::Bytes {
             offset: 2,
             length: 4,
             ..
@@ -160,7 +160,7 @@ fn outbox_resends_from_a_lower_offset_and_after_a_different_verdict() {
     outbox.handle_deadline(later);
     assert!(matches!(
         outbox.take_next(later),
-        Some(Piece::Bytes {
+        Some(StreamPiece::Bytes {
             offset: 0,
             length: 6,
             ..
@@ -184,7 +184,7 @@ fn wrong_completion_report_is_not_accepted() {
     }
     assert!(!outbox.is_delivered());
     assert!(
-        matches!(burst(&mut outbox, now).first(), Some(Piece::End { .. })),
+        matches!(burst(&mut outbox, now).first(), Some(StreamPiece::End { .. })),
         "the end settles it"
     );
 }
@@ -197,17 +197,17 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn take(&mut self, stream: &str, piece: &Piece, sent: &[u8]) -> Ack {
+    fn take(&mut self, stream: &str, piece: &StreamPiece, sent: &[u8]) -> Ack {
         let mut verdict = None;
         match piece {
-            Piece::Bytes { offset, length, .. } => {
+            StreamPiece::Bytes { offset, length, .. } => {
                 let (from, to) = (*offset as usize, *offset as usize + length);
                 if from <= self.bytes.len() && to > self.bytes.len() {
                     let known = self.bytes.len();
                     self.bytes.extend_from_slice(&sent[known..to]);
                 }
             }
-            Piece::End { end, .. } if self.bytes.len() as u64 >= end.length => {
+            StreamPiece::End { end, .. } if self.bytes.len() as u64 >= end.length => {
                 let equal = <[u8; 32]>::from(Sha256::digest(&self.bytes)) == end.sha256;
                 verdict = Some(if equal {
                     StreamVerdict::Equal
@@ -219,7 +219,7 @@ impl Receiver {
                     self.bytes.clear();
                 }
             }
-            Piece::End { .. } => {}
+            StreamPiece::End { .. } => {}
         }
         ack(stream, self.bytes.len() as u64, verdict)
     }

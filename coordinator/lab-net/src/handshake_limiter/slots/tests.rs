@@ -10,7 +10,7 @@ fn other(number: u8) -> IpAddr {
     [10, 0, 0, number].into()
 }
 
-fn is_evicted(eviction: &mut Eviction) -> bool {
+fn is_evicted(eviction: &mut HandshakeEviction) -> bool {
     eviction.evicted.try_recv().is_ok()
 }
 

@@ -54,12 +54,12 @@ pub(super) enum Field {
 #[derive(Debug)]
 pub struct AccuracyScanner<R> {
     input: Window<R>,
-    place: Place,
+    position: ScanPosition,
     entry: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanPosition {
     Start,
     First,
     Between,
@@ -71,7 +71,7 @@ impl<R: Read> AccuracyScanner<R> {
     pub fn new(input: R) -> Self {
         Self {
             input: Window::new(input),
-            place: Place::Start,
+            position: ScanPosition::Start,
             entry: 0,
         }
     }
@@ -112,7 +112,7 @@ impl<R: Read> AccuracyScanner<R> {
     ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         let result = self.advance(digits);
         if result.is_err() {
-            self.place = Place::End;
+            self.position = ScanPosition::End;
         }
         result
     }
@@ -122,29 +122,29 @@ impl<R: Read> AccuracyScanner<R> {
         digits: impl FnMut(Field, &[u8]),
     ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         loop {
-            if self.place == Place::End {
+            if self.position == ScanPosition::End {
                 return Ok(None);
             }
             let byte = self.past_space().map_err(|source| self.io(source))?;
-            match (self.place, byte) {
-                (Place::End, _) => return Ok(None),
-                (Place::Start, Some(b'[')) => {
+            match (self.position, byte) {
+                (ScanPosition::End, _) => return Ok(None),
+                (ScanPosition::Start, Some(b'[')) => {
                     self.input.pass(1);
-                    self.place = Place::First;
+                    self.position = ScanPosition::First;
                 }
-                (Place::Start, None) => return Err(AccuracyLogError::Empty),
-                (Place::Start, Some(_)) => {
+                (ScanPosition::Start, None) => return Err(AccuracyLogError::Empty),
+                (ScanPosition::Start, Some(_)) => {
                     let (offset, line) = (self.input.offset(), self.input.line());
                     return Err(AccuracyLogError::NotAnArray { offset, line });
                 }
-                (Place::First | Place::Between, Some(b']')) => return self.finish(),
-                (Place::First | Place::Between, None) => return Err(self.ends_early()),
-                (Place::First, Some(_)) => return self.take_entry(digits),
-                (Place::Between, Some(b',')) => {
+                (ScanPosition::First | ScanPosition::Between, Some(b']')) => return self.finish(),
+                (ScanPosition::First | ScanPosition::Between, None) => return Err(self.ends_early()),
+                (ScanPosition::First, Some(_)) => return self.take_entry(digits),
+                (ScanPosition::Between, Some(b',')) => {
                     self.input.pass(1);
                     return self.take_entry(digits);
                 }
-                (Place::Between, Some(_)) => {
+                (ScanPosition::Between, Some(_)) => {
                     let (entry, offset, line) = (self.entry, self.input.offset(), self.input.line());
                     return Err(self.cut_or_io().unwrap_or(AccuracyLogError::Separator {
                         entry,
@@ -158,7 +158,7 @@ impl<R: Read> AccuracyScanner<R> {
 
     fn finish(&mut self) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         self.input.pass(1);
-        self.place = Place::End;
+        self.position = ScanPosition::End;
         match self.past_space().map_err(|source| self.io(source))? {
             None => Ok(None),
             Some(_) => Err(AccuracyLogError::Trailing {
@@ -173,7 +173,7 @@ impl<R: Read> AccuracyScanner<R> {
         mut digits: impl FnMut(Field, &[u8]),
     ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         self.entry += 1;
-        self.place = Place::Between;
+        self.position = ScanPosition::Between;
         if let Some(entry) = self.plain(&mut digits)? {
             return Ok(Some(entry));
         }

@@ -24,7 +24,7 @@ const CONFIGS: [&str; 2] = ["config.yaml", "config.yml"];
 
 /// One document of the harness.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct HarnessDocument {
     /// The actual or expected path.
     pub(crate) path: String,
     /// The contents, or an empty object if they cannot be read, with which the official parser continues.
@@ -35,7 +35,7 @@ pub(crate) struct Document {
     pub(crate) repeated: Option<String>,
 }
 
-impl Document {
+impl HarnessDocument {
     /// Reads a JSON document.
     pub(crate) fn json(tree: &Tree, path: &str) -> Self {
         document(tree, path, json)
@@ -46,11 +46,11 @@ impl Document {
 #[derive(Debug)]
 pub(crate) struct Documents {
     /// The document `performance/result_summary.json`.
-    pub(crate) summary: Document,
+    pub(crate) summary: HarnessDocument,
     /// The document `accuracy/accuracy_results.json`.
-    pub(crate) accuracy: Document,
+    pub(crate) accuracy: HarnessDocument,
     /// The document `config.yaml`.
-    pub(crate) config: Document,
+    pub(crate) config: HarnessDocument,
 }
 
 /// The scenario's values, in the form that the checks use.
@@ -68,8 +68,8 @@ impl Documents {
         let config = CONFIGS.map(|name| format!("{directory}/{name}"));
         let config = config.iter().find(|path| tree.exists(path)).unwrap_or(&config[0]);
         Self {
-            summary: Document::json(tree, &format!("{directory}/performance/result_summary.json")),
-            accuracy: Document::json(tree, &format!("{directory}/accuracy/accuracy_results.json")),
+            summary: HarnessDocument::json(tree, &format!("{directory}/performance/result_summary.json")),
+            accuracy: HarnessDocument::json(tree, &format!("{directory}/accuracy/accuracy_results.json")),
             config: document(tree, config, |bytes| {
                 let text = std::str::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
                 let mut parsed = yaml::read(text)?;
@@ -105,7 +105,7 @@ impl Documents {
         })
     }
 
-    fn values(&self, rules: Option<&Rules>, results: &Document) -> Values {
+    fn values(&self, rules: Option<&Rules>, results: &HarnessDocument) -> Values {
         let fields = rules.into_iter().flat_map(|rules| &rules.fields);
         let found = fields.filter_map(|(key, field)| {
             let value = find(field, &results.value, &self.config.value)?;
@@ -125,7 +125,11 @@ impl Documents {
 
 type Values = std::collections::BTreeMap<String, LogValue>;
 
-fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, DocumentError>) -> Document {
+fn document(
+    tree: &Tree,
+    path: &str,
+    parse: impl Fn(&[u8]) -> Result<Parsed, DocumentError>,
+) -> HarnessDocument {
     let read = tree.read(path, MAX).map_err(DocumentError::Unreadable);
     let (parsed, fault) = match read.and_then(|bytes| parse(&bytes)) {
         Ok(parsed) => (Some(parsed), None),
@@ -135,7 +139,7 @@ fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Parsed, Doc
         value: Value::Object(Map::new()),
         repeated: None,
     });
-    Document {
+    HarnessDocument {
         path: path.to_owned(),
         value: parsed.value,
         fault,
@@ -205,7 +209,7 @@ fn kept(value: &Value) -> LogValue {
     }
 }
 
-fn scores(accuracy: &Document) -> Result<Vec<Map<String, Value>>, LogsError> {
+fn scores(accuracy: &HarnessDocument) -> Result<Vec<Map<String, Value>>, LogsError> {
     let path = || accuracy.path.clone();
     let Value::Object(results) = &accuracy.value else {
         return Err(LogsError::NotAnObject { path: path() });

@@ -69,11 +69,11 @@ pub(super) fn read(text: &str) -> Result<Parsed, YamlError> {
 /// An unfinished collection with its anchor.
 enum Open {
     List(usize, Vec<Value>),
-    Map(usize, Map<String, Value>, Option<Key>),
+    Map(usize, Map<String, Value>, Option<YamlKey>),
 }
 
 /// A key of a map. Only text keys can be looked up, so entries with other keys are dropped.
-enum Key {
+enum YamlKey {
     Text(String),
     Other,
 }
@@ -140,16 +140,16 @@ impl Builder {
             None => self.root = Some(value),
             Some(Open::List(_, list)) => list.push(value),
             Some(Open::Map(_, map, key)) => match (key.take(), value) {
-                (None, Value::String(text)) => *key = Some(Key::Text(text)),
-                (None, _) => *key = Some(Key::Other),
-                (Some(Key::Text(text)), value) => {
+                (None, Value::String(text)) => *key = Some(YamlKey::Text(text)),
+                (None, _) => *key = Some(YamlKey::Other),
+                (Some(YamlKey::Text(text)), value) => {
                     if map.contains_key(&text) {
                         let message = format!("duplicate key `{text}`, again at line {line}");
                         self.repeated.get_or_insert(message);
                     }
                     map.insert(text, value);
                 }
-                (Some(Key::Other), _) => {}
+                (Some(YamlKey::Other), _) => {}
             },
         }
         Ok(())

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::check::strict::Report;
+use crate::check::strict::StrictReport;
 
 /// The columns, which are the fields of a result in the JSON report.
 const COLUMNS: &str = "division,submitter,system,model,scenario,result,units,power,accepted\n";
 
 /// Returns one line per result, quoted by RFC 4180. The table does not contain findings.
 #[must_use]
-pub fn strict_csv(report: &Report) -> String {
+pub fn strict_csv(report: &StrictReport) -> String {
     let mut text = COLUMNS.to_owned();
     for row in &report.results {
         let names = [

@@ -5,11 +5,11 @@ use serde::Serialize;
 use crate::check::{
     finding::{Finding, Severity},
     official::{Official, Verdict},
-    strict::{Report, ResultRow},
+    strict::{ResultRow, StrictReport},
 };
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct StrictDocument<'a> {
     verdict: &'static str,
     results: &'a [ResultRow],
     findings: &'a [Finding],
@@ -19,7 +19,7 @@ struct Document<'a> {
 ///
 /// # Errors
 /// Does not fail in practice, because all values are texts and numbers.
-pub fn strict_json(report: &Report) -> serde_json::Result<String> {
+pub fn strict_json(report: &StrictReport) -> serde_json::Result<String> {
     document(report.passes(), &report.results, &report.findings)
 }
 
@@ -36,7 +36,7 @@ pub fn official_json(official: &Official) -> serde_json::Result<String> {
 }
 
 fn document(passes: bool, results: &[ResultRow], findings: &[Finding]) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(&Document {
+    serde_json::to_string_pretty(&StrictDocument {
         verdict: if passes { "pass" } else { "fail" },
         results,
         findings,

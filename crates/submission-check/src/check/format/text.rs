@@ -8,7 +8,7 @@ use super::{group, json, number};
 use crate::check::{
     finding::{Finding, Severity},
     official::{Official, Verdict},
-    strict::{Report, ResultRow},
+    strict::{ResultRow, StrictReport},
 };
 
 /// The number of places that are listed per message.
@@ -16,7 +16,7 @@ const SHOWN: usize = 5;
 
 /// Returns a strict report as text.
 #[must_use]
-pub fn strict_text(report: &Report) -> String {
+pub fn strict_text(report: &StrictReport) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail, here and below.
     let width = report.results.iter().map(|row| name(row).len()).max();

@@ -33,9 +33,9 @@ impl AccuracyResult {
 
 /// A text file as Python reads it: every line ending is a line feed.
 #[derive(Debug)]
-pub(super) struct Text(String);
+pub(super) struct PythonText(String);
 
-impl Text {
+impl PythonText {
     /// Returns the lines, each with its line feed.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> + Clone {
         self.0.split_inclusive('\n')
@@ -43,7 +43,7 @@ impl Text {
 }
 
 /// Reads a text file.
-pub(super) fn text(context: &Context<'_>, path: &str) -> Result<Text, Raised> {
+pub(super) fn text(context: &Context<'_>, path: &str) -> Result<PythonText, Raised> {
     let bytes = context
         .tree
         .read(path, MAX)
@@ -52,7 +52,7 @@ pub(super) fn text(context: &Context<'_>, path: &str) -> Result<Text, Raised> {
     if text.contains('\r') {
         text = text.replace("\r\n", "\n").replace('\r', "\n");
     }
-    Ok(Text(text))
+    Ok(PythonText(text))
 }
 
 /// Checks the text by all bounds of `rules`, as the checkers since v3.1 do.
@@ -60,7 +60,7 @@ pub(super) fn judge(
     rules: &BenchmarkRules,
     scenario: Option<SubmittedScenario>,
     forms: AccuracyForms,
-    text: &Text,
+    text: &PythonText,
 ) -> Result<AccuracyResult, Raised> {
     let mut result = AccuracyResult::default();
     let lower = rules.accuracy_in(scenario);
@@ -97,7 +97,7 @@ pub(super) fn judge(
 pub(super) fn judge_first(
     rules: &BenchmarkRules,
     forms: AccuracyForms,
-    text: &Text,
+    text: &PythonText,
 ) -> Result<AccuracyResult, Raised> {
     let mut result = AccuracyResult::default();
     let Some(bound) = rules.accuracy.first() else {
@@ -153,7 +153,11 @@ pub(super) fn apart(
 }
 
 /// Returns the last value of each metric, or 0 if there is none.
-fn last_values(bounds: &[AccuracyBound], forms: AccuracyForms, text: &Text) -> Result<Vec<f64>, Raised> {
+fn last_values(
+    bounds: &[AccuracyBound],
+    forms: AccuracyForms,
+    text: &PythonText,
+) -> Result<Vec<f64>, Raised> {
     let mut values = vec![0.0; bounds.len()];
     for line in text.lines() {
         for (bound, value) in bounds.iter().zip(&mut values) {

@@ -13,7 +13,7 @@ use super::{
 use crate::check::{
     MULTISTREAM_SAMPLES,
     power::{
-        self, Outcome,
+        self, PowerOutcome,
         samples::{self, Reading, RunWindow},
     },
     run_log::RunLog,
@@ -85,7 +85,7 @@ pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<PathFault> {
     }
     let report = power::check(context.tree, directory, &rules);
     let failed = report.checks.into_iter().filter_map(|check| match check.outcome {
-        Outcome::Failed(reason) => Some(PathFault::new(directory, format!("{}: {reason}", check.name))),
+        PowerOutcome::Failed(reason) => Some(PathFault::new(directory, format!("{}: {reason}", check.name))),
         _ => None,
     });
     failed.collect()

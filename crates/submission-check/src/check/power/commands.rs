@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     check_failure::CheckFailure,
-    session::{Session, Verdict, list, text},
+    session::{CheckResult, Session, list, text},
 };
 
 /// PTDaemon's number of the meter that measures on two channels.
@@ -28,7 +28,7 @@ fn exchanges(messages: &[Value]) -> Result<Vec<Exchange<'_>>, CheckFailure> {
 }
 
 /// Checks PTDaemon's version, its meter and its replies, and that the meter's initial ranges were restored.
-pub(super) fn ptd(session: &Session<'_>) -> Verdict {
+pub(super) fn ptd(session: &Session<'_>) -> CheckResult {
     let messages = exchanges(list(&session.server, "ptd_messages")?)?;
     identity(session, &messages)?;
     for (command, expected) in [
@@ -76,7 +76,7 @@ pub(super) fn ptd(session: &Session<'_>) -> Verdict {
     Ok(())
 }
 
-fn identity(session: &Session<'_>, messages: &[Exchange<'_>]) -> Verdict {
+fn identity(session: &Session<'_>, messages: &[Exchange<'_>]) -> CheckResult {
     let answer = messages
         .iter()
         .find(|exchange| exchange.command == "Identify")
@@ -106,7 +106,7 @@ fn identity(session: &Session<'_>, messages: &[Exchange<'_>]) -> Verdict {
 }
 
 /// Checks that all commands with this prefix have the expected reply. The third `Stop` has no measurement to stop.
-fn replies(messages: &[Exchange<'_>], start: &str, expected: &str) -> Verdict {
+fn replies(messages: &[Exchange<'_>], start: &str, expected: &str) -> CheckResult {
     let mut expected = expected;
     let mut stops = 0;
     for exchange in messages
@@ -140,7 +140,7 @@ fn initial(ranges: &str, field: usize) -> Result<&str, CheckFailure> {
 }
 
 /// Checks that both descriptions name the same client and the same server.
-pub(super) fn uuids(session: &Session<'_>) -> Verdict {
+pub(super) fn uuids(session: &Session<'_>) -> CheckResult {
     for side in ["client", "server"] {
         let uuid = |description: &serde_json::Map<String, Value>| {
             let text = description
@@ -166,7 +166,7 @@ pub(super) fn uuids(session: &Session<'_>) -> Verdict {
 }
 
 /// Checks that both descriptions name the same session.
-pub(super) fn names(session: &Session<'_>) -> Verdict {
+pub(super) fn names(session: &Session<'_>) -> CheckResult {
     let (client, server) = (
         session.client.get("session_name"),
         session.server.get("session_name"),
@@ -184,7 +184,7 @@ pub(super) fn names(session: &Session<'_>) -> Verdict {
 }
 
 /// Checks that both sides recorded the same messages and have the same version.
-pub(super) fn messages(session: &Session<'_>) -> Verdict {
+pub(super) fn messages(session: &Session<'_>) -> CheckResult {
     let (client, server) = (
         list(&session.client, "messages")?,
         list(&session.server, "messages")?,
@@ -226,7 +226,7 @@ pub(super) fn messages(session: &Session<'_>) -> Verdict {
 }
 
 /// Checks that the analyzers are accepted ones, and that one with two channels uses both.
-pub(super) fn configuration(session: &Session<'_>) -> Verdict {
+pub(super) fn configuration(session: &Session<'_>) -> CheckResult {
     let configuration = session.server.get("ptd_config").ok_or("ptd_config is missing")?;
     let analyzers = match configuration {
         Value::Array(list) if session.rules.analyzers_listed => list.as_slice(),
@@ -257,7 +257,7 @@ fn two_channels(analyzer: &Value) -> bool {
 }
 
 /// Checks that the server did not run in debug mode.
-pub(super) fn debug(session: &Session<'_>) -> Verdict {
+pub(super) fn debug(session: &Session<'_>) -> CheckResult {
     match session.server.get("debug") {
         None | Some(Value::Bool(false)) => Ok(()),
         Some(_) => Err("the server ran in debug mode".into()),

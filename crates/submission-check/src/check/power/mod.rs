@@ -29,14 +29,14 @@ pub use timeline::{PowerTimeline, timelines};
 use regatta_catalogue::round::{PowerRules, SIMULATION_MARK};
 use serde::Serialize;
 pub(crate) use session::SessionLogs;
-use session::{Session, SessionFinding, Verdict};
+use session::{CheckResult, Session, SessionFinding};
 
 use crate::tree::Tree;
 
 /// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "reason", rename_all = "lowercase")]
-pub enum Outcome {
+pub enum PowerOutcome {
     /// The check passed.
     Passed,
     /// The check passed with this warning for auditors.
@@ -51,7 +51,7 @@ pub struct PowerCheck {
     /// The name that the official program uses.
     pub name: &'static str,
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: PowerOutcome,
 }
 
 /// The checks of a session, in the official order.
@@ -65,7 +65,7 @@ impl PowerReport {
     /// Returns whether every check passed, with or without a warning.
     #[must_use]
     pub fn passes(&self) -> bool {
-        let failed = |check: &PowerCheck| matches!(check.outcome, Outcome::Failed(_));
+        let failed = |check: &PowerCheck| matches!(check.outcome, PowerOutcome::Failed(_));
         !self.checks.iter().any(failed)
     }
 }
@@ -120,14 +120,14 @@ pub fn is_simulated(tree: &Tree, directory: &str) -> bool {
 
 fn unread(CheckFailure(reason): CheckFailure) -> PowerReport {
     let name = "Read client.json and server.json";
-    let outcome = Outcome::Failed(reason);
+    let outcome = PowerOutcome::Failed(reason);
     PowerReport {
         checks: vec![PowerCheck { name, outcome }],
     }
 }
 
 fn judge(session: &Session<'_>) -> PowerReport {
-    type Check = fn(&Session<'_>) -> Verdict;
+    type Check = fn(&Session<'_>) -> CheckResult;
     let checks: [(&'static str, Check); 11] = [
         ("Check client sources checksum", |session| {
             results::sources(session, &session.client)
@@ -148,9 +148,9 @@ fn judge(session: &Session<'_>) -> PowerReport {
     let checks = checks.map(|(name, check)| PowerCheck {
         name,
         outcome: match check(session) {
-            Ok(()) => Outcome::Passed,
-            Err(SessionFinding::Warning(reason)) => Outcome::Warned(reason),
-            Err(SessionFinding::Fault(reason)) => Outcome::Failed(reason),
+            Ok(()) => PowerOutcome::Passed,
+            Err(SessionFinding::Warning(reason)) => PowerOutcome::Warned(reason),
+            Err(SessionFinding::Fault(reason)) => PowerOutcome::Failed(reason),
         },
     });
     PowerReport {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{
     check_failure::CheckFailure,
     samples::{self, Reading},
-    session::{LoadGenWindow, Session, SessionFinding, Verdict},
+    session::{CheckResult, LoadGenWindow, Session, SessionFinding},
 };
 use crate::check::hashed::Hashed;
 
@@ -14,7 +14,7 @@ use crate::check::hashed::Hashed;
 const SUMMER_TIME: f64 = 3600.0;
 
 /// Checks the times of a session.
-pub(super) fn check(session: &Session<'_>) -> Verdict {
+pub(super) fn check(session: &Session<'_>) -> CheckResult {
     let mut windows = Vec::new();
     for (phase, run) in [("ranging", "ranging"), ("testing", "run_1")] {
         let (client, server) = (times(&session.client, phase)?, times(&session.server, phase)?);
@@ -87,7 +87,7 @@ fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, Chec
         .collect()
 }
 
-fn clocks(session: &Session<'_>, phase: &str, client: &[f64], server: &[f64]) -> Verdict {
+fn clocks(session: &Session<'_>, phase: &str, client: &[f64], server: &[f64]) -> CheckResult {
     if client.len() != server.len() {
         return Err(format!("client and server differ in the number of {phase} phases").into());
     }
@@ -108,7 +108,7 @@ fn clocks(session: &Session<'_>, phase: &str, client: &[f64], server: &[f64]) ->
     Ok(())
 }
 
-fn within(times: &[f64], phase: &str, word: &str, stamp: f64) -> Verdict {
+fn within(times: &[f64], phase: &str, word: &str, stamp: f64) -> CheckResult {
     let (Some(&from), Some(&to)) = (times.get(1), times.get(2)) else {
         return Err(format!("{phase} has too few phases").into());
     };
@@ -120,7 +120,7 @@ fn within(times: &[f64], phase: &str, word: &str, stamp: f64) -> Verdict {
     }
 }
 
-fn durations(rule: DurationRule, ranging: f64, testing: f64) -> Verdict {
+fn durations(rule: DurationRule, ranging: f64, testing: f64) -> CheckResult {
     match rule {
         DurationRule::DiffersBelow(limit) => {
             let share = (ranging - testing).abs() / ranging.max(testing);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     check_failure::CheckFailure,
     samples::{plain_unix_seconds, unix_seconds},
-    session::{Session, SessionFinding, Verdict},
+    session::{CheckResult, Session, SessionFinding},
 };
 
 /// The log's path in a session's directory.
@@ -59,20 +59,20 @@ struct ReportLine<'a> {
     line: &'a str,
     /// The first position of each of the words.
     words: [Option<usize>; 2],
-    time: Time,
+    time: LineTime,
 }
 
 /// The time of a line. It is `None` without a timestamp, and an error if the timestamp is not a valid time.
-type Time = Result<Option<f64>, CheckFailure>;
+type LineTime = Result<Option<f64>, CheckFailure>;
 
 /// A report in a line.
-struct Report<'a> {
+struct PtdReport<'a> {
     line: &'a str,
     text: &'a str,
     time: f64,
 }
 
-impl Report<'_> {
+impl PtdReport<'_> {
     /// Returns the line without its timestamp, so that equal reports have equal texts.
     fn message(&self) -> &str {
         let message = self.line.get(STAMP..).unwrap_or(self.line);
@@ -81,7 +81,7 @@ impl Report<'_> {
 }
 
 /// Checks the log like the official program, which ends at its first report. A review continues to find what that overlooks.
-pub(super) fn check(session: &Session<'_>) -> Verdict {
+pub(super) fn check(session: &Session<'_>) -> CheckResult {
     let log = session.ptd_log()?;
     let mut verdict = log.uncertainty_checked();
     for report_line in log.report_line() {
@@ -167,7 +167,7 @@ impl<'a> Log<'a> {
     }
 
     /// Returns the time of a line, or `None` if it has no timestamp.
-    fn time(&self, line: &str) -> Time {
+    fn time(&self, line: &str) -> LineTime {
         let Some(stamp) = line.get(..STAMP) else {
             return Ok(None);
         };
@@ -204,7 +204,7 @@ impl<'a> Log<'a> {
     }
 
     /// Checks that PTDaemon's uncertainty check was active before the ranging run began.
-    fn uncertainty_checked(&self) -> Verdict {
+    fn uncertainty_checked(&self) -> CheckResult {
         let activated = |line: &str| {
             let (_, rest) = line.split_once("Uncertainty checking for Yokogawa")?;
             let (meter, _) = rest.split_once(" is activated")?;
@@ -244,7 +244,7 @@ impl<'a> Log<'a> {
     }
 
     /// Returns the official program's verdict on a line.
-    fn judge(&self, report_line: &ReportLine<'_>) -> Verdict {
+    fn judge(&self, report_line: &ReportLine<'_>) -> CheckResult {
         if let Some(report) = report(report_line, Word::Warning)? {
             self.warning(&report)?;
         }
@@ -277,7 +277,7 @@ impl<'a> Log<'a> {
         self.ranging.contains(time, 0.0)
     }
 
-    fn warning(&self, report: &Report<'_>) -> Verdict {
+    fn warning(&self, report: &PtdReport<'_>) -> CheckResult {
         let rules = self.rules;
         let margin = rules.warning_margin_s;
         if !self.run.contains(report.time, margin) {
@@ -290,7 +290,7 @@ impl<'a> Log<'a> {
         Err(SessionFinding::Warning(text))
     }
 
-    fn error(&self, report: &Report<'_>) -> Verdict {
+    fn error(&self, report: &PtdReport<'_>) -> CheckResult {
         if report.text == KNOWN_TESTING_ERROR {
             let text = format!("accepted in the testing run: {}", report.message());
             return Err(SessionFinding::Warning(text));
@@ -310,7 +310,7 @@ impl<'a> Log<'a> {
 }
 
 /// Returns the report after `word` in a line.
-fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<'a>>, CheckFailure> {
+fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<PtdReport<'a>>, CheckFailure> {
     let word = word as usize;
     let Some(at) = report_line.words[word] else {
         return Ok(None);
@@ -323,7 +323,7 @@ fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<
     }
     let line = report_line.line.trim();
     match report_line.time.clone()? {
-        Some(time) => Ok(Some(Report {
+        Some(time) => Ok(Some(PtdReport {
             line,
             text: text.trim(),
             time,

@@ -9,7 +9,7 @@ use sha1::{Digest as _, Sha1};
 use super::{
     check_failure::CheckFailure,
     ptd_log,
-    session::{Session, Verdict},
+    session::{CheckResult, Session},
 };
 use crate::check::hashed::Hashed;
 
@@ -27,7 +27,7 @@ const FILES: [&str; 9] = [
 ];
 
 /// Checks that the source code is that of an accepted release.
-pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -> Verdict {
+pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -> CheckResult {
     let Some(Value::Object(sources)) = description.get("sources") else {
         return Err("sources is not an object".into());
     };
@@ -61,7 +61,7 @@ pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -
 }
 
 /// Checks that the files have the checksums that both sides recorded.
-pub(super) fn check(session: &Session<'_>) -> Verdict {
+pub(super) fn check(session: &Session<'_>) -> CheckResult {
     let (client, server) = (hashes(&session.client)?, hashes(&session.server)?);
     for (file, hash) in &server {
         if client.get(file).is_some_and(|other| other != hash) {

@@ -54,7 +54,7 @@ impl From<&str> for SessionFinding {
 }
 
 /// The verdict of a check.
-pub(super) type Verdict = Result<(), SessionFinding>;
+pub(super) type CheckResult = Result<(), SessionFinding>;
 
 /// Logs of a session that the caller has already read.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,7 +5,7 @@ use regatta_fsutil::hash::sha256_hex;
 use regatta_mllog::read::Value;
 
 use super::{
-    accuracy_figures::{self, AccuracyFigure, Text},
+    accuracy_figures::{self, AccuracyFigure, AccuracyText},
     case::Case,
     facts::Metric,
     performance,
@@ -169,7 +169,7 @@ fn metrics(case: &Case<'_>, path: &str, library: Option<u64>, findings: &mut Fin
             value: value.to_owned(),
         }));
     }
-    let text = Text { path, lines: &lines };
+    let text = AccuracyText { path, lines: &lines };
     accuracy_figures::check(case, &text, library, findings);
     hash(path, &lines, findings);
     hash_of_log(case, path, &lines, findings);

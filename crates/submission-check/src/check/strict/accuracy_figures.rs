@@ -24,7 +24,7 @@ const ABOVE_REFERENCE: f64 = 1.02;
 const OF_WHOLE_SET: [&str; 7] = ["acc", "mAP", "F1", "WER", "ACCURACY", "DICE", "AUC"];
 
 /// The path and the lines of a text file.
-pub(super) struct Text<'a> {
+pub(super) struct AccuracyText<'a> {
     pub(super) path: &'a str,
     pub(super) lines: &'a [String],
 }
@@ -37,7 +37,7 @@ struct TextLine<'a> {
     text: &'a str,
 }
 
-impl Text<'_> {
+impl AccuracyText<'_> {
     fn numbered(&self) -> impl Iterator<Item = TextLine<'_>> {
         (1..)
             .zip(self.lines)
@@ -50,7 +50,7 @@ impl Text<'_> {
 }
 
 /// Checks the figures. `library` is the number of samples in the accuracy run.
-pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, findings: &mut Findings) {
+pub(super) fn check(case: &Case<'_>, text: &AccuracyText<'_>, library: Option<u64>, findings: &mut Findings) {
     let data_set = case
         .rules
         .dataset_samples_in(case.scenario)
@@ -75,7 +75,12 @@ pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, find
 }
 
 /// Checks the number of responses that a script for detections prints. A log may repeat samples, but must contain all.
-fn found_results(text: &Text<'_>, line: TextLine<'_>, expected: Option<u64>, findings: &mut Findings) {
+fn found_results(
+    text: &AccuracyText<'_>,
+    line: TextLine<'_>,
+    expected: Option<u64>,
+    findings: &mut Findings,
+) {
     let counted = |what: &str| -> Option<u64> {
         let count = line.text.trim().strip_prefix("found ")?.strip_suffix(what)?;
         count.parse().ok()
@@ -90,7 +95,7 @@ fn found_results(text: &Text<'_>, line: TextLine<'_>, expected: Option<u64>, fin
 }
 
 /// Checks that a top-1 accuracy is the share of correct samples.
-fn top1(text: &Text<'_>, line: TextLine<'_>, findings: &mut Findings) {
+fn top1(text: &AccuracyText<'_>, line: TextLine<'_>, findings: &mut Findings) {
     let Some((percent, good, total)) = counted(line.text) else {
         return;
     };
@@ -104,7 +109,7 @@ fn top1(text: &Text<'_>, line: TextLine<'_>, findings: &mut Findings) {
 }
 
 /// Checks results that are sums or averages of other figures in the same line.
-fn sums(text: &Text<'_>, line: TextLine<'_>, findings: &mut Findings) {
+fn sums(text: &AccuracyText<'_>, line: TextLine<'_>, findings: &mut Findings) {
     let mut judge = |what: &str, found: f64, made: f64, slack: f64| {
         // The comparison is false for NaN, so NaN is an error.
         let close = (found - made).abs() <= slack;
@@ -154,7 +159,7 @@ fn sums(text: &Text<'_>, line: TextLine<'_>, findings: &mut Findings) {
 }
 
 /// Checks that `mAP` repeats the average precision in percent.
-fn average_precision(text: &Text<'_>, findings: &mut Findings) {
+fn average_precision(text: &AccuracyText<'_>, findings: &mut Findings) {
     let mut average = None;
     for line in text.numbered() {
         if let Some(rest) = line.text.trim_start().strip_prefix(AVERAGE_PRECISION) {

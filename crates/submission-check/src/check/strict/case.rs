@@ -2,13 +2,13 @@
 
 use regatta_catalogue::round::{BenchmarkRules, Layout, SubmittedScenario};
 
-use super::{context::Context, walk::Job};
+use super::{context::StrictContext, walk::StrictJob};
 
 /// One scenario of one benchmark, with the rules that apply to it.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
-    pub(super) context: &'a Context<'a>,
-    pub(super) job: &'a Job,
+    pub(super) context: &'a StrictContext<'a>,
+    pub(super) job: &'a StrictJob,
     pub(super) rules: &'a BenchmarkRules,
     /// The scenario that the directory name denotes.
     pub(super) scenario: SubmittedScenario,

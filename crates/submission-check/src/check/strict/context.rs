@@ -7,13 +7,13 @@ use crate::{check::finding::Severity, tree::Tree};
 
 /// The submission tree, its round and the cached sample sets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct StrictContext<'a> {
     pub(super) tree: &'a Tree,
     pub(super) round: &'a Round,
     pub(super) sets: &'a LoadedSets,
 }
 
-impl Context<'_> {
+impl StrictContext<'_> {
     /// Describes why a file could not be read.
     pub(super) fn unread(&self, path: &str, error: impl std::fmt::Display) -> String {
         match self.tree.get(path) {

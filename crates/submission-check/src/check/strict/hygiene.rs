@@ -2,7 +2,7 @@
 
 use regatta_catalogue::round::OfficialCheck;
 
-use super::Context;
+use super::StrictContext;
 use crate::{
     check::{
         finding::{Findings, Severity},
@@ -18,7 +18,7 @@ const TEXTS: [&str; 5] = ["md", "adoc", "txt", "pdf", "rst"];
 const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 
 /// Checks the root and every entry of the tree.
-pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
+pub(super) fn root(context: &StrictContext<'_>, findings: &mut Findings) {
     for fault in context.tree.faults() {
         let fix = "see that every directory can be listed and no link leads in a circle";
         findings.error(rules::READABLE, &fault.path, fault.reason.as_str(), fix);
@@ -61,7 +61,7 @@ pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
     }
 }
 
-fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
+fn entry(context: &StrictContext<'_>, node: &Node, findings: &mut Findings) {
     let since = |check| context.since(check);
     let path = node.path.as_str();
     match node.kind {
@@ -124,7 +124,7 @@ fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
 }
 
 /// Checks the files in a submitter's directory that do not belong to a result.
-pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findings: &mut Findings) {
+pub(super) fn submitter(context: &StrictContext<'_>, home: &str, division: &str, findings: &mut Findings) {
     let tree = context.tree;
     let results = tree.directories(&format!("{home}/results")).unwrap_or_default();
     let severity = context.since(OfficialCheck::SystemsWithoutResults);
@@ -146,7 +146,7 @@ pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findi
 }
 
 /// Checks that calibration and quantization are described, for the complete submission or beside each result.
-fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &mut Findings) {
+fn calibration(context: &StrictContext<'_>, home: &str, systems: &[&str], findings: &mut Findings) {
     let tree = context.tree;
     let path = format!("{home}/calibration.md");
     let official = [path.as_str(), &format!("{home}/documentation/calibration.md")];
@@ -220,12 +220,12 @@ fn describes_calibration(tree: &Tree, directory: &str) -> bool {
     })
 }
 
-fn results_only(context: &Context<'_>) -> bool {
+fn results_only(context: &StrictContext<'_>) -> bool {
     context.round.submission.layout == regatta_catalogue::round::Layout::ResultsOnly
 }
 
 /// Reports benchmark directories below `measurements` or `compliance` that have no results.
-fn unmatched(context: &Context<'_>, home: &str, part: &str, findings: &mut Findings) {
+fn unmatched(context: &StrictContext<'_>, home: &str, part: &str, findings: &mut Findings) {
     let tree = context.tree;
     let base = format!("{home}/{part}");
     for system in tree.directories(&base).unwrap_or_default() {

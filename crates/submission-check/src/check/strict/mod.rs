@@ -42,20 +42,20 @@ mod test_responses;
 mod test_settings;
 mod walk;
 
-use context::Context;
+use context::StrictContext;
 pub use facts::{Facts, Latency, Metric};
 use loaded_sets::LoadedSets;
 use regatta_catalogue::round::Round;
-pub use report::{Report, ResultRow};
+pub use report::{ResultRow, StrictReport};
 
 use super::{finding::Findings, parallel};
 use crate::tree::Tree;
 
 /// Checks `tree` by the rules of `round`.
 #[must_use]
-pub fn strict(tree: &Tree, round: &Round) -> Report {
+pub fn strict(tree: &Tree, round: &Round) -> StrictReport {
     let sets = LoadedSets::default();
-    let context = Context {
+    let context = StrictContext {
         tree,
         round,
         sets: &sets,
@@ -63,8 +63,8 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
     let mut findings = Findings::default();
     hygiene::root(&context, &mut findings);
     let jobs = walk::walk(&context, &mut findings);
-    let mut report = Report::default();
-    let size = |job: &walk::Job| tree.size_below(&job.place.below("results"));
+    let mut report = StrictReport::default();
+    let size = |job: &walk::StrictJob| tree.size_below(&job.place.below("results"));
     let mut outcomes = parallel::map(&jobs, size, |job| scenario::check(&context, job));
     own_run::check(&jobs, &mut outcomes);
     shared_hashes::check(&mut outcomes);

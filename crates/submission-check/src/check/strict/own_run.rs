@@ -8,15 +8,15 @@ use std::collections::HashMap;
 
 use super::{
     run_identity::{Mark, RunIdentity},
-    scenario::Outcome,
-    walk::Job,
+    scenario::StrictOutcome,
+    walk::StrictJob,
 };
 use crate::check::{finding::Findings, place::ScenarioPlace, rules};
 
 /// Accuracy suffixes of benchmark directory names in all rounds.
 const ACCURACIES: [&str; 3] = ["-95", "-99", "-99.9"];
 /// Reports every log whose run also appears in another place where the rules do not allow it.
-pub(super) fn check(jobs: &[Job], outcomes: &mut [Outcome]) {
+pub(super) fn check(jobs: &[StrictJob], outcomes: &mut [StrictOutcome]) {
     let mut places: HashMap<&Mark, Vec<(usize, usize)>> = HashMap::new();
     for (job, outcome) in outcomes.iter().enumerate() {
         for (index, run) in outcome.runs.iter().enumerate() {

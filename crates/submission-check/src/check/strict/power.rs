@@ -16,7 +16,7 @@ use crate::check::{
     finding::{Findings, Severity},
     hashed::Hashed,
     power::{
-        self, CheckFailure, Outcome, SessionLogs,
+        self, CheckFailure, PowerOutcome, SessionLogs,
         samples::{self, MeanPower, Reading, RunWindow},
     },
     rules,
@@ -153,9 +153,9 @@ fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut F
     let (report, overlooked) = power::review(case.context.tree, base, rules_of, known);
     for check in report.checks {
         let (severity, reason) = match check.outcome {
-            Outcome::Passed => continue,
-            Outcome::Warned(reason) => (Severity::Warning, reason),
-            Outcome::Failed(reason) => (Severity::Error, reason),
+            PowerOutcome::Passed => continue,
+            PowerOutcome::Warned(reason) => (Severity::Warning, reason),
+            PowerOutcome::Failed(reason) => (Severity::Error, reason),
         };
         let path = format!("{base}/power{}", document(check.name));
         let fix = match severity {

@@ -30,7 +30,7 @@ pub struct ResultRow {
 
 /// The results, findings and facts of a strict check.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct StrictReport {
     /// The results, in path order.
     pub results: Vec<ResultRow>,
     /// The findings, errors first.
@@ -39,7 +39,7 @@ pub struct Report {
     pub facts: Vec<Facts>,
 }
 
-impl Report {
+impl StrictReport {
     /// Returns whether the submission has results and the check found no errors.
     #[must_use]
     pub fn passes(&self) -> bool {

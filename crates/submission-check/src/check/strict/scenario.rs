@@ -4,7 +4,7 @@ use super::{
     accuracy, agreement,
     case::Case,
     compliance_tests::{self, ScenarioLogs},
-    context::Context,
+    context::StrictContext,
     endpoints,
     facts::{self, Facts},
     logged_run::Purpose,
@@ -15,7 +15,7 @@ use super::{
     run_identity::{Role, RunIdentity},
     stated_hash::StatedHash,
     submitted_confs, summary,
-    walk::{Job, scenario_of},
+    walk::{StrictJob, scenario_of},
 };
 use crate::check::{
     finding::{Findings, Severity},
@@ -25,7 +25,7 @@ use crate::check::{
 
 /// The findings, results and facts of one scenario.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct StrictOutcome {
     pub(super) findings: Findings,
     pub(super) results: Vec<ResultRow>,
     pub(super) facts: Option<Facts>,
@@ -36,8 +36,8 @@ pub(super) struct Outcome {
 }
 
 /// Checks a scenario.
-pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn check(context: &StrictContext<'_>, job: &StrictJob) -> StrictOutcome {
+    let mut outcome = StrictOutcome::default();
     let results = job.place.below("results");
     // `walk` reports a benchmark or scenario that the round does not have.
     let known = context
@@ -68,7 +68,7 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     outcome
 }
 
-fn judge(case: &Case<'_>, outcome: &mut Outcome) {
+fn judge(case: &Case<'_>, outcome: &mut StrictOutcome) {
     let (findings, runs) = (&mut outcome.findings, &mut outcome.runs);
     let units = case.rules.unit(case.scenario).to_owned();
     if case.endpoints {
@@ -144,7 +144,7 @@ fn spelling(case: &Case<'_>, performance: Option<&RunLog>, findings: &mut Findin
     findings.warning(rules::SCENARIOS, case.results, text, fix);
 }
 
-fn row(job: &Job, result: Option<f64>, units: String, accepted: bool) -> ResultRow {
+fn row(job: &StrictJob, result: Option<f64>, units: String, accepted: bool) -> ResultRow {
     ResultRow {
         division: job.place.division.clone(),
         submitter: job.place.submitter.clone(),

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use super::scenario::Outcome;
+use super::scenario::StrictOutcome;
 use crate::check::rules;
 
 /// Reports every stated hash that another log of the tree has, too.
-pub(super) fn check(outcomes: &mut [Outcome]) {
+pub(super) fn check(outcomes: &mut [StrictOutcome]) {
     let mut logs: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for hash in outcomes.iter().flat_map(|outcome| &outcome.hashes) {
         let places = logs.entry(hash.stated.clone()).or_default();

@@ -35,7 +35,7 @@ pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findin
 
 /// A key of a conf file. `*` matches all models or scenarios.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct ConfKey {
     model: String,
     scenario: String,
     name: String,
@@ -50,7 +50,7 @@ struct ConfValue {
 /// A conf file's values.
 struct ConfFile {
     path: String,
-    values: BTreeMap<Key, ConfValue>,
+    values: BTreeMap<ConfKey, ConfValue>,
 }
 
 impl ConfFile {
@@ -76,7 +76,7 @@ impl ConfFile {
 
     fn compare_with_round(&self, case: &Case<'_>, findings: &mut Findings) {
         let conf = &case.context.round.mlperf_conf;
-        let of_round: BTreeMap<Key, &str> = conf
+        let of_round: BTreeMap<ConfKey, &str> = conf
             .iter()
             .filter_map(|(name, value)| Some((key(case, name)?, value.as_str())))
             .collect();
@@ -161,7 +161,7 @@ impl ConfFile {
         ]
         .into_iter()
         .find_map(|(model, scenario)| {
-            self.values.get(&Key {
+            self.values.get(&ConfKey {
                 model: model.to_owned(),
                 scenario: scenario.to_owned(),
                 name: name.to_owned(),
@@ -171,7 +171,7 @@ impl ConfFile {
 }
 
 /// Splits a key, and replaces an alias of a model by the round's name of the benchmark. Names of models may have dots.
-fn key(case: &Case<'_>, full: &str) -> Option<Key> {
+fn key(case: &Case<'_>, full: &str) -> Option<ConfKey> {
     let mut parts = full.rsplitn(3, '.');
     let (name, scenario, model) = (parts.next()?, parts.next()?, parts.next()?);
     let model = match model {
@@ -186,7 +186,7 @@ fn key(case: &Case<'_>, full: &str) -> Option<Key> {
             .get(model)
             .map_or(model, String::as_str),
     };
-    Some(Key {
+    Some(ConfKey {
         model: model.to_owned(),
         scenario: scenario.to_owned(),
         name: name.to_owned(),
@@ -194,17 +194,17 @@ fn key(case: &Case<'_>, full: &str) -> Option<Key> {
 }
 
 /// Returns whether LoadGen reads the key in a run of this result.
-fn applies(case: &Case<'_>, Key { model, scenario, .. }: &Key) -> bool {
+fn applies(case: &Case<'_>, ConfKey { model, scenario, .. }: &ConfKey) -> bool {
     (model == "*" || *model == case.job.benchmark)
         && (scenario == "*" || scenario == case.scenario.run().as_str())
 }
 
 fn shown(
-    Key {
+    ConfKey {
         model,
         scenario,
         name,
-    }: &Key,
+    }: &ConfKey,
 ) -> String {
     format!("{model}.{scenario}.{name}")
 }

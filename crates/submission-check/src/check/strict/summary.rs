@@ -3,7 +3,7 @@
 use std::io::BufReader;
 
 use regatta_mllog::{
-    read::{EarlyStopping, Entry, Summary, Value, Verdict},
+    read::{EarlyStopping, Summary, SummaryEntry, Value, Verdict},
     result_keys::RateKey,
 };
 use regatta_types::Scenario;
@@ -120,7 +120,7 @@ fn figures(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
     let results = summary.metrics.iter().chain(&summary.statistics);
     let results = results.filter_map(|entry| Some((entry, figure(scenario, &entry.label)?)));
     let parameters = summary.parameters.iter();
-    let parameters = parameters.map(|entry| (entry, Figure::of(parameter(&entry.label))));
+    let parameters = parameters.map(|entry| (entry, LoggedFigure::of(parameter(&entry.label))));
     for (entry, figure) in results.chain(parameters) {
         let Some(logged) = run.log.value(&figure.key) else {
             continue;
@@ -138,7 +138,7 @@ fn figures(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
 }
 
 /// Returns whether the summary's entry equals the detail log's value, within the digits that are printed.
-fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
+fn is_same(entry: &SummaryEntry, logged: &Value, scale: f64) -> bool {
     let whole = |value: &Value| match value {
         Value::Unsigned(value) => Some(i128::from(*value)),
         Value::Signed(value) => Some(i128::from(*value)),
@@ -157,13 +157,13 @@ fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
 }
 
 /// The detail log's record of a figure.
-struct Figure {
+struct LoggedFigure {
     key: String,
     /// The factor from the detail log's value to the summary's.
     scale: f64,
 }
 
-impl Figure {
+impl LoggedFigure {
     fn of(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -173,20 +173,20 @@ impl Figure {
 }
 
 /// Returns the record of a result or statistic, or `None` if the detail log does not have it.
-fn figure(scenario: Scenario, label: &str) -> Option<Figure> {
+fn figure(scenario: Scenario, label: &str) -> Option<LoggedFigure> {
     if let Some(rate) = RateKey::labelled(label) {
-        return Some(Figure::of(rate.key));
+        return Some(LoggedFigure::of(rate.key));
     }
     let key = match label {
         "TPS w/ loadgen overhead" => "result_token_throughput_with_loadgen_overhead",
         "TPS w/o loadgen overhead" => {
             // The detail log states this rate per nanosecond.
             let key = "result_token_throughput".to_owned();
-            return Some(Figure { key, scale: 1e9 });
+            return Some(LoggedFigure { key, scale: 1e9 });
         }
-        _ => return latency(scenario, label).map(Figure::of),
+        _ => return latency(scenario, label).map(LoggedFigure::of),
     };
-    Some(Figure::of(key))
+    Some(LoggedFigure::of(key))
 }
 
 /// Returns the key of a latency.

@@ -3,7 +3,7 @@
 use regatta_catalogue::round::Layout;
 use serde_json::{Map, Value};
 
-use super::{Context, accelerators};
+use super::{StrictContext, accelerators};
 use crate::check::{
     finding::{Findings, Rule, Severity},
     official::truthy,
@@ -18,7 +18,7 @@ const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacen
 
 /// The properties of a system that later checks use.
 #[derive(Debug, Default)]
-pub(super) struct System {
+pub(super) struct SystemProperties {
     /// The value of `system_type`, or an empty string if it is invalid.
     pub(super) kind: String,
     /// Whether the system is reached over a network.
@@ -27,7 +27,7 @@ pub(super) struct System {
 
 /// Reads a JSON object. Adds a finding and returns `None` if it cannot be read or parsed.
 pub(super) fn object(
-    context: &Context<'_>,
+    context: &StrictContext<'_>,
     path: &str,
     rule: Rule,
     findings: &mut Findings,
@@ -55,7 +55,11 @@ pub(super) fn object(
 }
 
 /// Checks the description of a system.
-pub(super) fn check(context: &Context<'_>, place: SystemPlace<'_>, findings: &mut Findings) -> System {
+pub(super) fn check(
+    context: &StrictContext<'_>,
+    place: SystemPlace<'_>,
+    findings: &mut Findings,
+) -> SystemProperties {
     let path = place.description();
     let SystemPlace {
         division,
@@ -63,7 +67,7 @@ pub(super) fn check(context: &Context<'_>, place: SystemPlace<'_>, findings: &mu
         system: name,
     } = place;
     let Some(json) = object(context, &path, rules::SYSTEM, findings) else {
-        return System::default();
+        return SystemProperties::default();
     };
     let text = |key: &str| json.get(key).and_then(Value::as_str);
     if !text("status").is_some_and(|status| STATUSES.contains(&status.to_lowercase().as_str())) {
@@ -94,7 +98,7 @@ pub(super) fn check(context: &Context<'_>, place: SystemPlace<'_>, findings: &mu
     let network = check_network(&path, division, &json, findings);
     check_fields(context, &path, network, &json, findings);
     accelerators::check(&path, name, &json, findings);
-    System {
+    SystemProperties {
         kind: kind.to_owned(),
         network,
     }
@@ -106,7 +110,7 @@ fn shown(json: &Map<String, Value>, key: &str) -> String {
 }
 
 fn check_division(
-    context: &Context<'_>,
+    context: &StrictContext<'_>,
     path: &str,
     division: &str,
     json: &Map<String, Value>,
@@ -166,7 +170,7 @@ fn check_network(path: &str, division: &str, json: &Map<String, Value>, findings
 }
 
 fn check_fields(
-    context: &Context<'_>,
+    context: &StrictContext<'_>,
     path: &str,
     network: bool,
     json: &Map<String, Value>,

@@ -6,8 +6,8 @@ use regatta_catalogue::round::SubmittedScenario;
 use serde_json::Value;
 
 use super::{
-    Context, hygiene,
-    system::{self, System},
+    StrictContext, hygiene,
+    system::{self, SystemProperties},
 };
 use crate::check::{
     finding::Findings,
@@ -17,11 +17,11 @@ use crate::check::{
 
 /// A scenario to check.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct StrictJob {
     pub(super) place: ScenarioPlace,
     /// The official name of the benchmark.
     pub(super) benchmark: String,
-    pub(super) description: Arc<System>,
+    pub(super) description: Arc<SystemProperties>,
     /// Whether the scenario's system or model has an error.
     pub(super) tainted: bool,
 }
@@ -32,7 +32,7 @@ pub(super) fn scenario_of(directory: &str) -> Option<SubmittedScenario> {
 }
 
 /// Walks the tree, adds the findings above scenario level, and returns the scenarios to check.
-pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
+pub(super) fn walk(context: &StrictContext<'_>, findings: &mut Findings) -> Vec<StrictJob> {
     let mut jobs = Vec::new();
     for division in ["closed", "open", "network"] {
         for submitter in context.tree.directories(division).unwrap_or_default() {
@@ -62,10 +62,10 @@ pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
 }
 
 fn walk_system(
-    context: &Context<'_>,
+    context: &StrictContext<'_>,
     place: SystemPlace<'_>,
     own: &BTreeMap<String, String>,
-    (findings, jobs): (&mut Findings, &mut Vec<Job>),
+    (findings, jobs): (&mut Findings, &mut Vec<StrictJob>),
 ) {
     let before = findings.errors();
     let system = Arc::new(system::check(context, place, findings));
@@ -84,7 +84,7 @@ fn walk_system(
             findings,
         );
         let tainted = tainted || findings.errors() > before;
-        jobs.extend(scenarios.into_iter().map(|scenario| Job {
+        jobs.extend(scenarios.into_iter().map(|scenario| StrictJob {
             place: place.scenario(model, scenario),
             benchmark: benchmark.clone(),
             description: Arc::clone(&system),
@@ -95,9 +95,9 @@ fn walk_system(
 
 /// Checks that the round has the benchmark, and that exactly the allowed and required scenarios exist.
 fn check_model(
-    context: &Context<'_>,
+    context: &StrictContext<'_>,
     (path, benchmark): (&str, &str),
-    (division, system): (&str, &System),
+    (division, system): (&str, &SystemProperties),
     scenarios: &[&str],
     findings: &mut Findings,
 ) {
@@ -155,7 +155,7 @@ fn check_model(
 
 /// Returns the round's stricter variant of a benchmark that the round does not have. The official preprocessing copies its results
 /// to the variant that the round has dropped.
-fn stricter_variant(context: &Context<'_>, benchmark: &str) -> Option<String> {
+fn stricter_variant(context: &StrictContext<'_>, benchmark: &str) -> Option<String> {
     let submission = &context.round.submission;
     let rule = submission.lower_accuracy.as_ref()?;
     let stricter = format!("{}{}", benchmark.strip_suffix(rule.to.as_str())?, rule.from);
@@ -164,7 +164,7 @@ fn stricter_variant(context: &Context<'_>, benchmark: &str) -> Option<String> {
 
 /// Returns the entries of `model_mapping.json` in the open division; the map is empty in other divisions.
 fn own_names(
-    context: &Context<'_>,
+    context: &StrictContext<'_>,
     division: &str,
     home: &str,
     findings: &mut Findings,

@@ -8,7 +8,7 @@ use std::{
 use super::{Comparison, Mismatch, Reason, Units};
 use crate::audit::{
     AuditError,
-    responses::{Answer, Answers},
+    responses::{Answer, LoggedAnswers},
 };
 
 /// The shifts of sample indices that are tested. Indices from 1 instead of 0, or a padded batch, cause such shifts.
@@ -65,7 +65,7 @@ impl InAudit {
                 .map(|period| (period, vec![[0; 2]; period as usize]))
                 .collect(),
         };
-        let mut answers = Answers::open(path, comparison.dtype, true)?;
+        let mut answers = LoggedAnswers::open(path, comparison.dtype, true)?;
         while let Some(answer) = answers.next()? {
             let differs = differing.entries.contains(&answers.count());
             if differs {
@@ -117,7 +117,7 @@ impl InReference {
     ) -> Result<Self, AuditError> {
         let mut seen = Self::default();
         let mut places = HashMap::new();
-        let mut answers = Answers::open(path, comparison.dtype, false)?;
+        let mut answers = LoggedAnswers::open(path, comparison.dtype, false)?;
         while let Some(answer) = answers.next()? {
             seen.look_for_shifts(&answer, differing);
             let mark = answer.mark;

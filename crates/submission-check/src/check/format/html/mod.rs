@@ -14,14 +14,14 @@ use super::{group, json, number};
 use crate::check::{
     finding::{Finding, Severity},
     official::{Official, Verdict},
-    strict::{Facts, Report, ResultRow},
+    strict::{Facts, ResultRow, StrictReport},
 };
 
 const STYLE: &str = include_str!("style.css");
 
 /// Returns a strict report of a submission to `round` as a page.
 #[must_use]
-pub fn strict_html(report: &Report, round: &str) -> String {
+pub fn strict_html(report: &StrictReport, round: &str) -> String {
     let passes = report.passes();
     let title = if passes { "passes" } else { "does not pass" };
     let mut page = begun(

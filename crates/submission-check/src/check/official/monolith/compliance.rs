@@ -9,13 +9,13 @@ use super::{
         python::Raised,
     },
     Crash,
-    performance::{self, Run},
+    performance::{self, MonolithRun},
 };
 use crate::check::accuracy_text;
 
 /// Returns whether the compliance tests of `place` passed.
 pub(super) fn check(
-    run: Run<'_>,
+    run: MonolithRun<'_>,
     place: &ScenarioPlace,
     model: &str,
     notes: &mut Vec<Note>,
@@ -50,7 +50,7 @@ pub(super) fn check(
         }
         let run_directory = format!("{test_directory}/performance/run_1");
         let judged = performance::read(context, &run_directory).and_then(|log| {
-            let run = Run {
+            let run = MonolithRun {
                 directory: &run_directory,
                 ..run
             };
@@ -112,7 +112,12 @@ fn passed(context: &Context<'_>, path: &str) -> Result<bool, Crash> {
     Ok(text.lines().any(|line| line.contains("TEST PASS")))
 }
 
-fn test01_accuracy(run: Run<'_>, directory: &str, model: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
+fn test01_accuracy(
+    run: MonolithRun<'_>,
+    directory: &str,
+    model: &str,
+    notes: &mut Vec<Note>,
+) -> Result<bool, Crash> {
     let context = run.context;
     let verify = format!("{directory}/TEST01/verify_accuracy.txt");
     if !context.tree.exists(&verify) {

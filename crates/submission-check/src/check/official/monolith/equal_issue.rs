@@ -5,7 +5,7 @@
 use super::{
     super::{
         Context, ScenarioPlace,
-        accuracy::{self, Text},
+        accuracy::{self, PythonText},
     },
     Crash,
 };
@@ -37,7 +37,7 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
 struct InvalidLine(String);
 
 /// Returns the setting from the first line for this benchmark and scenario.
-fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, InvalidLine> {
+fn setting(text: &PythonText, place: &ScenarioPlace) -> Result<Option<bool>, InvalidLine> {
     let benchmark = place.model.replace("-99.9", "").replace("-99", "");
     let is = |part: &str, name: &str| part == name || part == "*";
     for line in text.lines() {

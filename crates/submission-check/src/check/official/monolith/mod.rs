@@ -68,7 +68,7 @@ pub(super) fn check(context: &Context<'_>) -> Official {
 fn take_model(
     official: &mut Official,
     model: &walk::Model,
-    outcomes: Vec<scenario::Outcome>,
+    outcomes: Vec<scenario::MonolithOutcome>,
 ) -> Option<Crash> {
     let mut errors = 0;
     let mut missing: BTreeSet<_> = model.required.iter().copied().collect();

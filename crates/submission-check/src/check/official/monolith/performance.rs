@@ -10,16 +10,16 @@ use super::{
         python::{Number, Raised, log_truthy},
         result,
     },
-    system::System,
+    system::DescribedSystem,
 };
 use crate::check::run_log::{RunLog, shown};
 
 /// The input of the check of one run.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
+pub(super) struct MonolithRun<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) rules: &'a BenchmarkRules,
-    pub(super) system: &'a System,
+    pub(super) system: &'a DescribedSystem,
     pub(super) division: &'a str,
     /// The scenario that the directory name denotes, or `None` if it denotes none.
     pub(super) scenario: Option<SubmittedScenario>,
@@ -29,14 +29,14 @@ pub(super) struct Run<'a> {
 
 /// The validity and the result of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outcome {
+pub(super) struct PerformanceOutcome {
     pub(super) valid: bool,
     pub(super) result: Number,
     pub(super) inferred: bool,
 }
 
-struct Judge<'a> {
-    run: Run<'a>,
+struct PerformanceJudge<'a> {
+    run: MonolithRun<'a>,
     path: String,
     notes: &'a mut Vec<Note>,
     valid: bool,
@@ -61,9 +61,13 @@ pub(super) fn errors(context: &Context<'_>, log: &RunLog) -> u64 {
     }
 }
 
-pub(super) fn check(run: Run<'_>, log: &RunLog, notes: &mut Vec<Note>) -> Result<Outcome, Raised> {
+pub(super) fn check(
+    run: MonolithRun<'_>,
+    log: &RunLog,
+    notes: &mut Vec<Note>,
+) -> Result<PerformanceOutcome, Raised> {
     let path = format!("{}/mlperf_log_detail.txt", run.directory);
-    let mut judge = Judge {
+    let mut judge = PerformanceJudge {
         run,
         path,
         notes,
@@ -81,14 +85,14 @@ pub(super) fn check(run: Run<'_>, log: &RunLog, notes: &mut Vec<Note>) -> Result
     judge.duration(log)?;
     let (result, inferred) = judge.inference(log, measured)?;
     judge.network(log)?;
-    Ok(Outcome {
+    Ok(PerformanceOutcome {
         valid: judge.valid,
         result,
         inferred,
     })
 }
 
-impl Judge<'_> {
+impl PerformanceJudge<'_> {
     /// Adds a note; the run fails if it is `fatal`.
     fn fault(&mut self, fatal: bool, text: String) {
         self.valid &= !fatal;
@@ -165,7 +169,7 @@ impl Judge<'_> {
     }
 
     fn limits_required(&self) -> Result<Option<TokenLimits>, Raised> {
-        let Run { scenario, rules, .. } = self.run;
+        let MonolithRun { scenario, rules, .. } = self.run;
         let scenario = if self.run.context.checker.has(Trait::TokenLimitsInEveryScenario) {
             (scenario != Some(SubmittedScenario::Offline)).then_some(SubmittedScenario::Server)
         } else {

@@ -9,13 +9,13 @@ use regatta_catalogue::round::{BenchmarkRules, OfficialCheck, SubmittedScenario,
 use super::{
     super::{Context, Note, Row, python::Number, summary},
     Crash, compliance, equal_issue, measurements,
-    performance::Run,
-    walk::Job,
+    performance::MonolithRun,
+    walk::MonolithJob,
 };
 
 /// The items, rows and notes of one scenario.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct MonolithOutcome {
     pub(super) path: String,
     /// The item's value, or `None` for `NoResults`.
     pub(super) value: Option<String>,
@@ -32,15 +32,15 @@ pub(super) struct Outcome {
 }
 
 /// Checks a scenario.
-pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
-    let mut judge = Judge {
+pub(super) fn check(context: &Context<'_>, job: &&MonolithJob) -> MonolithOutcome {
+    let mut judge = MonolithJudge {
         context,
         job,
         scenario: fixed(context, &job.place.scenario),
         equal_issue: false,
-        outcome: Outcome {
+        outcome: MonolithOutcome {
             path: job.place.below("results"),
-            ..Outcome::default()
+            ..MonolithOutcome::default()
         },
     };
     judge.outcome.crash = judge.run().err();
@@ -57,13 +57,13 @@ fn fixed(context: &Context<'_>, directory: &str) -> Option<SubmittedScenario> {
     })
 }
 
-struct Judge<'a> {
+struct MonolithJudge<'a> {
     context: &'a Context<'a>,
-    job: &'a Job,
+    job: &'a MonolithJob,
     scenario: Option<SubmittedScenario>,
     /// Whether the conf files say that samples were issued equally often. Only set for checkers that read them.
     equal_issue: bool,
-    outcome: Outcome,
+    outcome: MonolithOutcome,
 }
 
 /// The accuracy values that later checks need.
@@ -87,7 +87,7 @@ struct Assessed {
     weights: String,
 }
 
-impl Judge<'_> {
+impl MonolithJudge<'_> {
     fn run(&mut self) -> Result<(), Crash> {
         let Some(rules) = self.context.round.submission.benchmarks.get(&self.job.benchmark) else {
             return Ok(());
@@ -154,8 +154,8 @@ impl Judge<'_> {
         self.note(&path, text, true);
     }
 
-    fn run_of<'a>(&'a self, rules: &'a BenchmarkRules, directory: &'a str) -> Run<'a> {
-        Run {
+    fn run_of<'a>(&'a self, rules: &'a BenchmarkRules, directory: &'a str) -> MonolithRun<'a> {
+        MonolithRun {
             context: self.context,
             rules,
             system: &self.job.description,

@@ -13,7 +13,7 @@ const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacen
 
 /// The properties of a system from its description.
 #[derive(Debug, Clone)]
-pub(super) struct System {
+pub(super) struct DescribedSystem {
     pub(super) json: Arc<Map<String, Value>>,
     /// The value of `system_type`.
     pub(super) kind: String,
@@ -21,7 +21,7 @@ pub(super) struct System {
     pub(super) network: bool,
 }
 
-impl System {
+impl DescribedSystem {
     /// Describes a contradiction between `is_network` and the division.
     pub(super) fn network_fault(&self, division: &str) -> Option<String> {
         let expected = match division {
@@ -39,7 +39,7 @@ pub(super) fn check(
     context: &Context<'_>,
     place: SystemPlace<'_>,
     notes: &mut Vec<Note>,
-) -> Result<Option<System>, Crash> {
+) -> Result<Option<DescribedSystem>, Crash> {
     let path = place.description();
     let (division, submitter) = (place.division, place.submitter);
     let json = object::read(context, &path)?;
@@ -72,7 +72,7 @@ pub(super) fn check(
         None | Some(Value::Null) => false,
         Some(_) => lower("is_network")? == "true",
     };
-    let system = System {
+    let system = DescribedSystem {
         json: Arc::new(json.clone()),
         kind,
         network,
@@ -109,7 +109,7 @@ fn fields(context: &Context<'_>, json: &Map<String, Value>, network: bool) -> Ve
 }
 
 /// Returns whether `system_power_only` is set and the checker supports it.
-pub(super) fn power_only(checker: &Checker, system: &System) -> bool {
+pub(super) fn power_only(checker: &Checker, system: &DescribedSystem) -> bool {
     use regatta_catalogue::round::Trait;
     checker.has(Trait::PowerOnlySystems)
         && match system.json.get("system_power_only") {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     super::{Context, Note, crash::Crash, object},
     hygiene,
-    system::{self, System},
+    system::{self, DescribedSystem},
 };
 use crate::check::place::{ScenarioPlace, SystemPlace};
 
@@ -35,21 +35,21 @@ pub(super) struct Model {
     pub(super) required: Vec<Scenario>,
     /// Whether Server or Interactive is required.
     pub(super) server_or_interactive: bool,
-    pub(super) scenarios: Vec<Job>,
+    pub(super) scenarios: Vec<MonolithJob>,
 }
 
 /// A scenario to check.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct MonolithJob {
     pub(super) place: ScenarioPlace,
     /// The official name of the benchmark.
     pub(super) benchmark: String,
-    pub(super) description: System,
+    pub(super) description: DescribedSystem,
 }
 
 impl Step {
     /// Returns the scenarios of this step.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &MonolithJob> {
         let jobs = match self {
             Self::Model(model) => model.scenarios.as_slice(),
             _ => &[],
@@ -60,13 +60,13 @@ impl Step {
 
 /// The steps through a tree.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct MonolithWalk {
     pub(super) steps: Vec<Step>,
 }
 
 /// Walks the tree.
-pub(super) fn walk(context: &Context<'_>) -> Walk {
-    let mut walk = Walk::default();
+pub(super) fn walk(context: &Context<'_>) -> MonolithWalk {
+    let mut walk = MonolithWalk::default();
     for division in context.tree.directories("").unwrap_or_default() {
         if !["closed", "open", "network"].contains(&division) {
             if ![".git", ".github", "assets"].contains(&division) {
@@ -89,7 +89,7 @@ pub(super) fn walk(context: &Context<'_>) -> Walk {
     walk
 }
 
-impl Walk {
+impl MonolithWalk {
     fn note(&mut self, path: &str, text: String, fatal: bool) {
         let path = path.to_owned();
         self.steps.push(Step::Note(Note { path, text, fatal }));
@@ -169,7 +169,7 @@ impl Walk {
         context: &Context<'_>,
         place: SystemPlace<'_>,
         model: &str,
-        (description, own): (&System, &BTreeMap<String, String>),
+        (description, own): (&DescribedSystem, &BTreeMap<String, String>),
     ) {
         let rules = &context.round.submission;
         let path = format!("{}/{model}", place.results());
@@ -192,7 +192,7 @@ impl Walk {
             return self.fail(&path, &path, text);
         };
         let scenarios = context.tree.directories(&path).unwrap_or_default();
-        let scenarios = scenarios.into_iter().map(|scenario| Job {
+        let scenarios = scenarios.into_iter().map(|scenario| MonolithJob {
             place: place.scenario(model, scenario),
             benchmark: benchmark.clone(),
             description: description.clone(),

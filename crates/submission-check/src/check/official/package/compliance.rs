@@ -11,7 +11,7 @@ use super::{
     },
     Faults, endpoints,
     loaded::Loaded,
-    performance::{self, Run},
+    performance::{self, PackageRun},
     raised,
 };
 use crate::check::accuracy_text;
@@ -88,7 +88,7 @@ fn performance_run(
     match loaded.test_logs.get(&path) {
         None => faults.push(PathFault::new(path, "is missing".to_owned())),
         Some(log) => {
-            let run = Run {
+            let run = PackageRun {
                 context,
                 rules,
                 job: loaded.job,

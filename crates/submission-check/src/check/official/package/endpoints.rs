@@ -16,7 +16,7 @@ use super::{
     },
     Faults,
     loaded::Loaded,
-    performance::{self, Run},
+    performance::{self, PackageRun},
     raised,
 };
 use crate::check::run_log::RunLog;
@@ -43,7 +43,7 @@ pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, Crash> 
 }
 
 /// Checks the performance run. Returns its result if no check failed.
-pub(super) fn performance(run: Run<'_>, effective: &str, faults: &mut Faults) -> Option<Number> {
+pub(super) fn performance(run: PackageRun<'_>, effective: &str, faults: &mut Faults) -> Option<Number> {
     let before = faults.len();
     let mut fault = |text: String| faults.push(PathFault::new(run.path, text));
     // The harness has no seed for the sample library.
@@ -83,7 +83,7 @@ fn allowed<'a>(context: &Context<'a>) -> Option<&'a Endpoints> {
 }
 
 /// Checks the 99th percentile against the scenario's limit. Language models have token limits instead.
-fn latency(run: Run<'_>) -> Result<Option<String>, Raised> {
+fn latency(run: PackageRun<'_>) -> Result<Option<String>, Raised> {
     let bound = match run.scenario {
         _ if run.rules.token_latencies => None,
         Some(SubmittedScenario::Server) => run.rules.server_latency_ns,
@@ -97,7 +97,7 @@ fn latency(run: Run<'_>) -> Result<Option<String>, Raised> {
 }
 
 /// Checks token latencies if the scenario is spelt as the official code expects it.
-fn token_limits(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
+fn token_limits(run: PackageRun<'_>, effective: &str) -> Result<Option<String>, Raised> {
     match scenario_of(effective).filter(|scenario| scenario.as_str() == effective) {
         Some(scenario) => performance::token_limits(run, scenario),
         None => Ok(None),
@@ -109,7 +109,7 @@ fn scenario_of(text: &str) -> Option<SubmittedScenario> {
     text.parse().ok()
 }
 
-fn inference(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
+fn inference(run: PackageRun<'_>, effective: &str) -> Result<Option<String>, Raised> {
     if effective.eq_ignore_ascii_case(&run.job.place.scenario) {
         return Ok(None);
     }
@@ -127,7 +127,7 @@ fn inference(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
     }
 }
 
-fn measured(run: Run<'_>, effective: &str) -> Result<Number, Raised> {
+fn measured(run: PackageRun<'_>, effective: &str) -> Result<Number, Raised> {
     let keys = allowed(run.context).map(|rules| &rules.result_keys);
     let key = scenario_of(effective).and_then(|scenario| keys?.get(&scenario));
     let key = key.ok_or_else(|| Raised::new(format!("{effective} has no result key")))?;

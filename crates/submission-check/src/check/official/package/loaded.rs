@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use regatta_catalogue::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
-use super::walk::Job;
+use super::walk::PackageJob;
 use crate::check::run_log::RunLog;
 
 /// The files of one scenario, loaded.
 pub(super) struct Loaded<'a> {
-    pub(super) job: &'a Job,
+    pub(super) job: &'a PackageJob,
     pub(super) results: String,
     /// The directory of the compliance tests.
     pub(super) tests: String,

@@ -12,16 +12,16 @@ use super::{
         result,
     },
     Faults, raised, system,
-    walk::Job,
+    walk::PackageJob,
 };
 use crate::check::run_log::{RunLog, shown};
 
 /// A run and the rules that apply to it.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
+pub(super) struct PackageRun<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) rules: &'a BenchmarkRules,
-    pub(super) job: &'a Job,
+    pub(super) job: &'a PackageJob,
     /// The scenario that the directory name denotes.
     pub(super) scenario: Option<SubmittedScenario>,
     pub(super) log: &'a RunLog,
@@ -36,7 +36,7 @@ const INFERENCES: [(Scenario, SubmittedScenario); 3] = [
 ];
 
 /// Checks the run. Returns its result if no check failed.
-pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
+pub(super) fn check(run: PackageRun<'_>, faults: &mut Faults) -> Option<Number> {
     let scenario = run.log.text("effective_scenario").and_then(|name| {
         Scenario::ALL
             .into_iter()
@@ -89,14 +89,14 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
 /// The message of a failed check, `None` if it passes, or the exception that it raises.
 type Check = Result<Option<String>, Raised>;
 
-fn samples(run: Run<'_>) -> Check {
+fn samples(run: PackageRun<'_>) -> Check {
     let found = Number::of(run.log.value("effective_performance_sample_count"))?;
     let needed = run.rules.performance_samples;
     Ok((found.value() < needed as f64)
         .then(|| format!("performance samples {found}, at least {needed} are needed")))
 }
 
-pub(super) fn seeds(run: Run<'_>) -> impl Iterator<Item = String> {
+pub(super) fn seeds(run: PackageRun<'_>) -> impl Iterator<Item = String> {
     let expected = run.context.round.seeds();
     let expected = expected.map(|seeds| {
         [
@@ -117,7 +117,7 @@ pub(super) fn seeds(run: Run<'_>) -> impl Iterator<Item = String> {
         })
 }
 
-fn early_stopping(run: Run<'_>, scenario: Scenario) -> Check {
+fn early_stopping(run: PackageRun<'_>, scenario: Scenario) -> Check {
     if scenario == Scenario::Offline {
         return Ok(None);
     }
@@ -138,7 +138,7 @@ fn early_stopping(run: Run<'_>, scenario: Scenario) -> Check {
     }
 }
 
-fn counts(run: Run<'_>, scenario: Scenario) -> Check {
+fn counts(run: PackageRun<'_>, scenario: Scenario) -> Check {
     if scenario != Scenario::Offline {
         return Ok(None);
     }
@@ -160,7 +160,7 @@ fn counts(run: Run<'_>, scenario: Scenario) -> Check {
 }
 
 /// Checks that a language model's token latencies are within the limits of the scenario, if it has limits.
-pub(super) fn token_limits(run: Run<'_>, scenario: SubmittedScenario) -> Check {
+pub(super) fn token_limits(run: PackageRun<'_>, scenario: SubmittedScenario) -> Check {
     if !run.rules.token_latencies || scenario.run() != Scenario::Server {
         return Ok(None);
     }
@@ -178,7 +178,7 @@ pub(super) fn token_limits(run: Run<'_>, scenario: SubmittedScenario) -> Check {
     }))
 }
 
-pub(super) fn duration(run: Run<'_>) -> Check {
+pub(super) fn duration(run: PackageRun<'_>) -> Check {
     if run.rules.any_duration {
         return Ok(None);
     }
@@ -188,7 +188,7 @@ pub(super) fn duration(run: Run<'_>) -> Check {
         .then(|| format!("min_duration {found} ms, at least {needed} ms is needed")))
 }
 
-pub(super) fn network(run: Run<'_>) -> Check {
+pub(super) fn network(run: PackageRun<'_>) -> Check {
     let network =
         system::network(&run.job.description).ok_or_else(|| Raised::new("is_network is not text"))?;
     if let Some(wrong) = system::wrong_network(network, &run.job.place.division) {
@@ -201,7 +201,7 @@ pub(super) fn network(run: Run<'_>) -> Check {
     Ok((network && !named).then(|| "the SUT's name does not say `Network SUT`".to_owned()))
 }
 
-pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
+pub(super) fn inference(run: PackageRun<'_>, from: Scenario) -> Check {
     let Some(to) = run.scenario else {
         return Ok(Some(format!(
             "{} is not a scenario to infer for",
@@ -223,7 +223,7 @@ pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
     Ok((!allowed).then(|| format!("{to} cannot be inferred from {from}")))
 }
 
-fn measured(run: Run<'_>, from: Scenario) -> Result<Number, Raised> {
+fn measured(run: PackageRun<'_>, from: Scenario) -> Result<Number, Raised> {
     let result = result::measured(run.context, run.rules, run.log, from)?;
     let Some(to) = run.scenario.filter(|to| to.run() != from) else {
         return Ok(Number::Float(result));

@@ -20,15 +20,15 @@ use super::{
     Faults, accuracy, compliance, endpoints,
     loaded::{EndpointsRun, Loaded},
     measurements,
-    performance::{self, Run},
+    performance::{self, PackageRun},
     raised, system,
-    walk::Job,
+    walk::PackageJob,
 };
 use crate::check::{endpoints::Documents, run_log::RunLog};
 
 /// The item, rows and notes of one scenario.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct PackageOutcome {
     /// The item's path: the detail log of the performance run.
     pub(super) path: String,
     pub(super) value: Option<String>,
@@ -39,11 +39,11 @@ pub(super) struct Outcome {
 }
 
 /// Checks a scenario.
-pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
+pub(super) fn check(context: &Context<'_>, job: &PackageJob) -> PackageOutcome {
     let results = job.place.below("results");
-    let mut outcome = Outcome {
+    let mut outcome = PackageOutcome {
         path: format!("{results}/performance/run_1/mlperf_log_detail.txt"),
-        ..Outcome::default()
+        ..PackageOutcome::default()
     };
     match load(context, job, results) {
         Ok(loaded) => judge(context, &loaded, &mut outcome),
@@ -66,7 +66,7 @@ pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, Crash> {
 }
 
 /// Loads the files that the package loads, in its order. The error is the reason why it ends with a traceback.
-fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Loaded<'a>, Crash> {
+fn load<'a>(context: &Context<'_>, job: &'a PackageJob, results: String) -> Result<Loaded<'a>, Crash> {
     let classic = context.round.submission.layout == Layout::Classic;
     let tests = if classic {
         job.place.below("compliance")
@@ -127,7 +127,7 @@ fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Load
     })
 }
 
-fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
+fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut PackageOutcome) {
     let Some(rules) = context.round.submission.benchmarks.get(&loaded.job.benchmark) else {
         let text = format!("{} is not a benchmark of this round", loaded.job.benchmark);
         let path = loaded.results.clone();
@@ -142,7 +142,7 @@ fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
     if let Some(fault) = &loaded.job.set_fault {
         faults.push(PathFault::new(outcome.path.clone(), fault.clone()));
     }
-    let run = Run {
+    let run = PackageRun {
         context,
         rules,
         job: loaded.job,

@@ -10,7 +10,7 @@ use crate::check::place::{ScenarioPlace, SystemPlace};
 
 /// A scenario to check.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct PackageJob {
     pub(super) place: ScenarioPlace,
     pub(super) benchmark: String,
     pub(super) description: Arc<Map<String, Value>>,
@@ -20,20 +20,20 @@ pub(super) struct Job {
 
 /// The scenarios to check, and the reason if the official program ends while it searches for them.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
-    pub(super) jobs: Vec<Job>,
+pub(super) struct PackageWalk {
+    pub(super) jobs: Vec<PackageJob>,
     pub(super) notes: Vec<Note>,
     pub(super) crash: Option<Crash>,
 }
 
 /// Walks the tree.
-pub(super) fn walk(context: &Context<'_>) -> Walk {
-    let mut walk = Walk::default();
+pub(super) fn walk(context: &Context<'_>) -> PackageWalk {
+    let mut walk = PackageWalk::default();
     walk.crash = walk.divisions(context).err();
     walk
 }
 
-impl Walk {
+impl PackageWalk {
     fn divisions(&mut self, context: &Context<'_>) -> Result<(), Crash> {
         for division in context.tree.directories("").unwrap_or_default() {
             if !["closed", "open", "network"].contains(&division) {
@@ -97,7 +97,7 @@ impl Walk {
                 let kind = description.get("system_type").and_then(Value::as_str);
                 set_fault(context, benchmark, kind.unwrap_or_default(), &scenarios)?
             };
-            self.jobs.extend(scenarios.into_iter().map(|scenario| Job {
+            self.jobs.extend(scenarios.into_iter().map(|scenario| PackageJob {
                 place: place.scenario(model, scenario),
                 benchmark: benchmark.to_owned(),
                 description: Arc::clone(&description),

@@ -3,7 +3,7 @@
 use regatta_catalogue::round::AccuracyBound;
 use serde_json::{Map, Value};
 
-use super::Judge;
+use super::EndpointsJudge;
 use crate::check::{
     finding::{Findings, Severity},
     rules,
@@ -15,7 +15,7 @@ const FEW_EMPTY: f64 = 0.01;
 /// The tolerance for a mean of scores.
 const SLACK: f64 = 1e-9;
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Returns the scores of accuracy data sets. A performance run may also score its own responses.
     pub(super) fn accuracy_scores(&self) -> impl Iterator<Item = &Map<String, Value>> {
         self.logs.scores.iter().filter(|entry| {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::Judge;
+use super::EndpointsJudge;
 use crate::check::{finding::Findings, official::truthy, rules, run_log::shown, strict::system};
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks that the audits of the round passed.
     pub(super) fn tests(&self, findings: &mut Findings) {
         if !self.case.bound() {

@@ -3,14 +3,14 @@
 use regatta_catalogue::round::{PrescribedRun, ScoreCategory};
 use serde_json::{Map, Value};
 
-use super::{Judge, prescribed::at};
+use super::{EndpointsJudge, prescribed::at};
 use crate::check::{finding::Findings, rules};
 
 /// The tolerance for percentages with two decimal places.
 const TWO_PLACES: f64 = 0.006;
 const FIX: &str = "put the harness's document of the accuracy run there";
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks the breakdown of the accuracy data set's score, and the bound of its normalized score.
     pub(super) fn breakdown(&self, findings: &mut Findings) {
         let (Some(run), Some(entry)) = (self.prescribed, self.accuracy_scores().next()) else {

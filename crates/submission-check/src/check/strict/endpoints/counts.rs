@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Judge, prescribed::at};
+use super::{EndpointsJudge, prescribed::at};
 use crate::check::{
     finding::{Findings, Severity},
     rules,
@@ -17,7 +17,7 @@ const MANY_CUT: f64 = 0.05;
 const NANOSECONDS: f64 = 1e9;
 const FIX: &str = "put the harness's documents of one complete run there";
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     fn summary(&self, path: &str) -> Option<f64> {
         at(&self.documents.summary.value, path)?.as_f64()
     }

@@ -76,7 +76,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
             return None;
         }
     };
-    let judge = Judge {
+    let judge = EndpointsJudge {
         case,
         endpoints,
         prescribed: endpoints
@@ -131,7 +131,7 @@ fn layout(case: &Case<'_>, findings: &mut Findings) {
     }
 }
 
-struct Judge<'a> {
+struct EndpointsJudge<'a> {
     case: &'a Case<'a>,
     endpoints: &'a Endpoints,
     /// The rules' own run of the benchmark. The open division may have another one.
@@ -140,7 +140,7 @@ struct Judge<'a> {
     logs: &'a Logs,
 }
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     fn config(&self, path: &[&str]) -> Option<&Value> {
         path.iter()
             .try_fold(&self.documents.config.value, |value, name| value.get(name))

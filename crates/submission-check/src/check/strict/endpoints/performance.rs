@@ -6,13 +6,13 @@ use regatta_catalogue::round::SubmittedScenario;
 use regatta_types::Scenario;
 use serde_json::Value;
 
-use super::Judge;
-use crate::check::{endpoints::Document, finding::Findings, rules, run_log::shown};
+use super::EndpointsJudge;
+use crate::check::{endpoints::HarnessDocument, finding::Findings, rules, run_log::shown};
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks that the run is complete and that every request was answered.
     pub(super) fn run(&self, findings: &mut Findings) {
-        let Document { path, value, .. } = &self.documents.summary;
+        let HarnessDocument { path, value, .. } = &self.documents.summary;
         let fix = "repeat the run until every request is answered";
         let state = value.get("state").and_then(Value::as_str);
         let complete = value.get("complete");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Judge;
+use super::EndpointsJudge;
 use crate::check::{finding::Findings, rules};
 
 /// The longest value that a message shows, in characters.
@@ -27,7 +27,7 @@ const REPEATED: [(&str, &str); 10] = [
     ("warmup.warmup_random_seed", "settings.warmup.warmup_random_seed"),
 ];
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks the settings that the rules prescribe for the benchmark. Only the open division may change them.
     pub(super) fn prescribed_settings(&self, findings: &mut Findings) {
         let config = &self.documents.config;

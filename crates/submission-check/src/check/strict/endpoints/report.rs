@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Judge, prescribed::at};
+use super::{EndpointsJudge, prescribed::at};
 use crate::check::{finding::Findings, rules};
 
 /// The largest report that is read, in bytes.
@@ -34,7 +34,7 @@ const STATISTICS: [(&str, &str); 5] = [
     ("Std Dev.", "std_dev"),
 ];
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks the figures of the report, if there is one.
     pub(super) fn report(&self, findings: &mut Findings) {
         let path = format!("{}/report.txt", self.case.results);
@@ -42,13 +42,13 @@ impl Judge<'_> {
             return;
         };
         let text = String::from_utf8_lossy(&text);
-        let mut place = Place::default();
+        let mut headings = ReportHeadings::default();
         for (line, text) in (1_u64..).zip(text.lines()) {
-            place.follow(text);
+            headings.follow(text);
             let Some((label, figure)) = figure(text) else {
                 continue;
             };
-            let Some(expected) = self.expected(&place, label) else {
+            let Some(expected) = self.expected(&headings, label) else {
                 continue;
             };
             if !figure.rounds(expected) {
@@ -63,12 +63,12 @@ impl Judge<'_> {
     }
 
     /// Returns the value that a figure of the report repeats.
-    fn expected(&self, place: &Place, label: &str) -> Option<f64> {
+    fn expected(&self, headings: &ReportHeadings, label: &str) -> Option<f64> {
         let summary = &self.documents.summary.value;
         let number = |value: &Value, divisor: f64| Some(value.as_f64()? / divisor);
-        if let Some((_, section, divisor)) = place.section {
+        if let Some((_, section, divisor)) = headings.section {
             let statistics = summary.get(section)?;
-            let value = match place.percentiles {
+            let value = match headings.percentiles {
                 Some(list) => statistics.get(list)?.get(label)?,
                 None => statistics.get(STATISTICS.iter().find(|(name, _)| *name == label)?.1)?,
             };
@@ -87,13 +87,13 @@ impl Judge<'_> {
 
 /// The headings above a line.
 #[derive(Default)]
-struct Place {
+struct ReportHeadings {
     section: Option<(&'static str, &'static str, f64)>,
     /// The list of percentiles.
     percentiles: Option<&'static str>,
 }
 
-impl Place {
+impl ReportHeadings {
     fn follow(&mut self, line: &str) {
         if let Some(section) = SECTIONS.iter().find(|(heading, ..)| *heading == line) {
             self.section = Some(*section);
@@ -107,13 +107,13 @@ impl Place {
 }
 
 /// A printed number.
-struct Figure {
+struct PrintedNumber {
     value: f64,
     /// The number of decimal places.
     places: i32,
 }
 
-impl Figure {
+impl PrintedNumber {
     /// Returns whether the figure is `exact`, rounded.
     fn rounds(&self, exact: f64) -> bool {
         (self.value - exact).abs() <= 0.51 * 10_f64.powi(-self.places)
@@ -121,11 +121,11 @@ impl Figure {
 }
 
 /// Splits a line such as `  Avg.: 280.74 ms` into its label and number.
-fn figure(line: &str) -> Option<(&str, Figure)> {
+fn figure(line: &str) -> Option<(&str, PrintedNumber)> {
     let (label, rest) = line.trim().rsplit_once(": ")?;
     let number = rest.split([' ', '%', '(']).next()?;
     let places = number.split_once('.').map_or(0, |(_, places)| places.len());
-    let figure = Figure {
+    let figure = PrintedNumber {
         value: number.parse().ok()?,
         places: i32::try_from(places).ok()?,
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Judge;
+use super::EndpointsJudge;
 use crate::check::{finding::Findings, rules};
 
 /// The allowed relative deviation of a recomputed figure.
@@ -20,7 +20,7 @@ const VALUES: [&str; 5] = [
     "input_sequence_lengths",
 ];
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks the statistics of the performance run and of the accuracy run's responses.
     pub(super) fn statistics(&self, findings: &mut Findings) {
         let summary = &self.documents.summary;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Judge, prescribed::at};
+use super::{EndpointsJudge, prescribed::at};
 use crate::check::{
-    endpoints::Document,
+    endpoints::HarnessDocument,
     finding::{Findings, Severity},
     rules,
 };
@@ -16,7 +16,7 @@ use crate::check::{
 const FOUR_PLACES: f64 = 0.00006;
 const FIX: &str = "put the harness's scores.json of the run there";
 
-impl Judge<'_> {
+impl EndpointsJudge<'_> {
     /// Checks the scores of the performance run's responses.
     pub(super) fn turns(&self, findings: &mut Findings) {
         let Some(run) = self.prescribed else { return };
@@ -31,7 +31,7 @@ impl Judge<'_> {
                 "add the harness's scores.json",
             );
         }
-        let document = Document::json(self.case.context.tree, &path);
+        let document = HarnessDocument::json(self.case.context.tree, &path);
         if let Some(fault) = document.fault.as_ref().or(document.repeated.as_ref()) {
             return findings.error(rules::ENDPOINTS, &path, fault.as_str(), FIX);
         }

@@ -40,17 +40,17 @@ pub(super) fn seconds_by_stamps(run: &LoggedRun<'_>) -> Option<f64> {
 
 /// Checks the times of a run.
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
-    let time = Time { run, sizes, findings };
+    let time = TimingCheck { run, sizes, findings };
     time.judge();
 }
 
-struct Time<'a, 'f> {
+struct TimingCheck<'a, 'f> {
     run: &'a LoggedRun<'a>,
     sizes: &'a Sizes,
     findings: &'f mut Findings,
 }
 
-impl Time<'_, '_> {
+impl TimingCheck<'_, '_> {
     fn judge(mut self) {
         match self.sizes.scenario {
             Scenario::Offline => self.offline_rate(),

@@ -12,10 +12,10 @@ use super::{
         },
         Crash, performance,
     },
-    Accuracy, Judge,
+    Accuracy, MonolithJudge,
 };
 
-impl Judge<'_> {
+impl MonolithJudge<'_> {
     /// Returns the accuracy, or `None` if the check of the scenario ends here.
     pub(super) fn accuracy(
         &mut self,

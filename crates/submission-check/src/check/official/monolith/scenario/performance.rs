@@ -14,11 +14,11 @@ use super::{
         },
         Crash, performance,
     },
-    Judge, Performance,
+    MonolithJudge, Performance,
 };
 use crate::check::run_log::RunLog;
 
-impl Judge<'_> {
+impl MonolithJudge<'_> {
     /// Returns the run if it is valid, and sets the item's value from it.
     pub(super) fn performance(
         &mut self,

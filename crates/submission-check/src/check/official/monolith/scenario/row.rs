@@ -8,10 +8,10 @@ use super::{
         super::{Row, python::Number, result},
         Crash, system,
     },
-    Assessed, Judge, Performance,
+    Assessed, MonolithJudge, Performance,
 };
 
-impl Judge<'_> {
+impl MonolithJudge<'_> {
     pub(super) fn row(
         &mut self,
         rules: &BenchmarkRules,

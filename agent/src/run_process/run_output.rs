@@ -9,13 +9,13 @@ use std::{
 use anyhow::Context;
 use regatta_types::documents::{Attempt, ConfTexts, end_reason};
 
-/// A run's directory.
+/// The directory into which the run process writes the run's files.
 #[derive(Debug, Clone)]
-pub(crate) struct RunDir {
+pub(crate) struct RunOutput {
     root: PathBuf,
 }
 
-impl RunDir {
+impl RunOutput {
     /// Returns the directory that contains the spec.
     pub(crate) fn of_spec(spec: &Path) -> Self {
         Self {
