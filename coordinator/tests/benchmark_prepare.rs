@@ -146,6 +146,10 @@ impl Lab {
                 sha256_hex(list.as_bytes()),
             ),
             (
+                "\nsamples = 500\n",
+                format!("\nsamples = {}\n", list.lines().count()),
+            ),
+            (
                 "md5:f6a4da60cd5f084d97efc2c1ddb10beb",
                 format!("sha256:{}", sha256_hex(MODEL)),
             ),
@@ -479,7 +483,7 @@ fn what_does_not_fit_on_a_device_or_a_disk_is_refused_before_anything_is_done() 
     assert_eq!(code, Some(3), "{device}");
     assert!(
         device.contains("boat-1 is too small for a run of resnet50 with samples as int8_linear")
-            && device.contains("assets_max_mib = 1 "),
+            && device.contains("assets_max_mib = 2 "),
         "{device}"
     );
     // For a directory, the number of samples is the one in the benchmark's file.
@@ -490,6 +494,32 @@ fn what_does_not_fit_on_a_device_or_a_disk_is_refused_before_anything_is_done() 
     assert_eq!(code, Some(3), "{disk}");
     assert!(disk.contains(" is too small: the steps add "), "{disk}");
     assert!(!lab.scratch("data").exists() && !lab.scratch("models").exists());
+}
+
+/// The list is fetched by the preparation itself, so its length comes from the benchmark's file.
+#[test]
+fn calibration_samples_count_on_both_sides_before_their_list_is_there() {
+    let lab = Lab::new(3);
+    lab.add_device(Some(1 << 30));
+    let (_, dry) = lab.prepared(&["--for", "boat-1", "--dry-run"]);
+    let bytes = |step: &str| {
+        let steps = dry["benchmarks"][0]["steps"].as_array().unwrap().iter();
+        let of_step = steps.filter(|found| found["step"] == step);
+        of_step.map(|found| found["bytes"].as_u64().unwrap()).sum::<u64>()
+    };
+    let calibration = 2 * (3 * 224 * 224 * 4 + 128);
+    assert_eq!(bytes("calibration samples"), calibration, "{dry:#}");
+    // The size of the network is not published.
+    assert_eq!(bytes("add assets"), bytes("prepare") + calibration, "{dry:#}");
+
+    // The device has space for the largest samples and the model, and not for the calibration samples.
+    lab.add_device(Some(calibration));
+    let (code, refused) = errors(&lab.prepare(&["resnet50", "--from", &lab.archive(), "--for", "boat-1"]));
+    assert_eq!(code, Some(3), "{refused}");
+    assert!(
+        refused.contains("they, the calibration samples and the model have "),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -340,3 +340,28 @@ fn an_unknown_file_ends_the_command_with_the_servers_answer() {
     );
     assert_eq!(place.server.requests().len(), 1);
 }
+
+#[test]
+fn a_broken_proxy_is_named_and_the_same_command_continues_without_it() {
+    let content = content();
+    let place = Place::new(content.clone(), &download(&sha256_hex(&content)));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+    let output = command
+        .args(["data", "fetch", "fetched"])
+        .env("REGATTA_WORKSPACE", place.workspace())
+        .env("http_proxy", "http://127.0.0.1:9")
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(
+        errors.contains("through the proxy http://127.0.0.1:9 (correct or unset http_proxy if it is wrong)")
+            && errors.contains("the same command continues"),
+        "{errors}"
+    );
+    assert_eq!(place.server.requests().len(), 0);
+    let (code, _, errors) = place.fetch();
+    assert_eq!(code, Some(0), "{errors}");
+}

@@ -63,5 +63,5 @@ sshd_answers
 
 say "the commands of the page"
 export REGATTA_BOARD_LOGIN=$login@127.0.0.1:$ssh_port REGATTA_BOARD_PASSWORD=$password REGATTA_BOARD_FINGERPRINT=$fingerprint REGATTA_BOARD_PACKAGES=$work/packages
-(cd "$repository" && cargo test --workspace --locked --quiet --test resnet50_on_orin -- --nocapture) || failed "the commands do not lead to a submission"
+(cd "$repository" && cargo test --workspace --locked --quiet --test resnet50_on_orin -- --nocapture --exact the_commands_of_the_page_lead_to_a_submission) || failed "the commands do not lead to a submission"
 printf '\nboard-submission: all held (%s)\n' "$(date -u +%FT%TZ)"

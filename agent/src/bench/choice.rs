@@ -11,7 +11,7 @@ use regatta_types::{
     documents::{Document as _, EngineKind, RunSpec},
     engine_settings::EngineSettings,
     layout::Layout,
-    samples::{Form, SampleSet},
+    samples::SampleSet,
 };
 
 use crate::{cli::SettingAssignment, exit::Failure};
@@ -91,7 +91,7 @@ pub(crate) fn in_form(
     scratch: Option<&Path>,
 ) -> Result<Benchmark, Failure> {
     let own = benchmark.form();
-    let requested = Form::requested(settings, own);
+    let requested = benchmark.requested_form(settings);
     let Some(requested) = requested.filter(|&requested| sut == EngineKind::Tensorrt && requested != own)
     else {
         return Ok(benchmark);

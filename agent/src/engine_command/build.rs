@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    io::Write as _,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -10,32 +9,27 @@ use std::{
 use anyhow::Context as _;
 use regatta_engines::{
     chip::this_chip,
-    tensorrt::{
-        bounded_workspace,
-        calibration::{OnDevice, Samples},
-    },
+    tensorrt::{bounded_workspace, calibration::OnDevice},
 };
 use regatta_fsutil::{
     hash::sha256_hex,
     regular_file::{self, MAX_TEXT},
 };
 use regatta_tensorrt::{
-    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, InputShape, IoFormat,
-    Model, TensorRt, Version, plugin_hashes,
+    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt,
+    plugin_hashes,
 };
-use regatta_text::EscapedText;
 use regatta_types::ExitCode;
 
 use super::{
+    calibration::{calibrated, find_samples, for_scales},
     installation::open,
-    memory, print,
+    memory,
+    print::{self, say},
     settings::{check_dla_types, check_scales, settings},
     watch::watched,
 };
-use crate::{
-    cli::{EngineBuildArgs, EnginePrecision},
-    exit::Failure,
-};
+use crate::{cli::EngineBuildArgs, exit::Failure};
 
 pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     let mut settings = settings(args)?;
@@ -50,7 +44,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     check_scales(args, &model, tensorrt.version())?;
     let cache = EngineCache::new(args.place.cache.clone());
     bound_workspace(&mut settings);
-    let samples = calibration_samples(args, tensorrt.version())?;
+    let samples = find_samples(args, tensorrt.version())?;
     let mut manifest = EngineManifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
     manifest.plugins_sha256 = plugin_hashes(&args.plugins).map_err(Failure::usage)?;
     if let Some(samples) = &samples {
@@ -86,12 +80,12 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     let mut on_device = None;
     if !settings.calibration_cache.is_empty() {
         say(&format!("calibration scales found in {}", kept.display()));
-    } else if let Some(plain) = for_scales(&settings) {
-        settings.calibration_cache = calibrated(&tensorrt, &plain, samples)?;
+    } else if let Some(plain) = for_scales(&settings, samples) {
+        settings.calibration_cache = calibrated(&tensorrt, &settings, &plain, samples)?;
         cache.store_file(&scales, &settings.calibration_cache)?;
     } else {
-        say(&calibrating(samples.count(), settings.batch as usize));
-        on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
+        say(&format!("calibrating over {} samples", samples.count()));
+        on_device = Some(OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?);
     }
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
@@ -127,82 +121,6 @@ fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheE
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Returns the settings of a build for its scales alone, if the samples do not have the type, layout or shape of the engine's input.
-fn for_scales(settings: &BuildSettings) -> Option<BuildSettings> {
-    let size = |shape: &InputShape| shape.dims.iter().map(|&dim| u64::from(dim)).product::<u64>();
-    // Samples have the largest of an input's shapes.
-    let is_largest = |shape: &&InputShape| {
-        let mut same = settings
-            .input_shapes
-            .iter()
-            .filter(|other| other.name == shape.name);
-        same.all(|other| size(other) <= size(shape))
-    };
-    let plain = BuildSettings {
-        profiles: 1,
-        dla: None,
-        input_shapes: settings.input_shapes.iter().filter(is_largest).cloned().collect(),
-        input: IoFormat::default(),
-        output: IoFormat::default(),
-        ..settings.clone()
-    };
-    let differs = plain.input != settings.input || plain.input_shapes != settings.input_shapes;
-    differs.then_some(plain)
-}
-
-/// Returns the calibration cache of a build that does not keep its engine.
-fn calibrated(tensorrt: &TensorRt, settings: &BuildSettings, samples: &Samples) -> Result<Vec<u8>, Failure> {
-    let batch = settings.batch as usize;
-    say(&format!(
-        "{}, with the network's own input",
-        calibrating(samples.count(), batch)
-    ));
-    let mut on_device = OnDevice::new(samples, batch).map_err(Failure::could_not)?;
-    let built = watched(tensorrt.shim_version().reports_progress(), |tell| {
-        tensorrt.build(settings, tell, Some(&mut on_device))
-    })
-    .map_err(Failure::could_not)??;
-    Ok(built.calibration_cache)
-}
-
-/// Describes how many samples are used, and how many are left out because they do not fill a batch.
-fn calibrating(samples: usize, batch: usize) -> String {
-    match samples % batch {
-        0 => format!("calibrating over {samples} samples"),
-        rest => format!(
-            "calibrating over {} of {samples} samples: the last {rest} do not fill a batch of {batch}",
-            samples - rest
-        ),
-    }
-}
-
-/// Returns the samples for INT8 calibration, if any are named. Fails if this TensorRT has no calibrator.
-fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Option<Samples>, Failure> {
-    let Some(path) = &args.calibration_samples else {
-        return Ok(None);
-    };
-    if args.precision != EnginePrecision::Int8 {
-        let reason = anyhow::anyhow!("--calibration-samples needs --precision int8");
-        return Err(Failure::usage(reason));
-    }
-    if !version.has_calibration() {
-        let reason = anyhow::anyhow!(
-            "TensorRT {version} has no calibrator, neither entropy nor min-max; hint: leave out --calibration-samples and use an ONNX file with Q/DQ layers"
-        );
-        return Err(Failure::usage(reason));
-    }
-    let samples = Samples::find(path, args.calibration_list.as_deref()).map_err(Failure::usage)?;
-    if samples.count() < args.batch as usize {
-        let reason = anyhow::anyhow!(
-            "{} calibration samples do not fill one batch of {}",
-            samples.count(),
-            args.batch
-        );
-        return Err(Failure::usage(reason));
-    }
-    Ok(Some(samples))
 }
 
 fn build_new(
@@ -258,10 +176,4 @@ fn build_new(
 fn show(args: &EngineBuildArgs, place: &Path, entry: &CacheEntry) -> Result<ExitCode, Failure> {
     print::result(args.place.format, entry, |out| print::entry(out, place, entry))?;
     Ok(ExitCode::Success)
-}
-
-/// Prints a progress message to standard error.
-fn say(words: &str) {
-    // Standard error may be closed.
-    let _ = writeln!(EscapedText(io::stderr()), "{words}");
 }

@@ -2,6 +2,7 @@
 //! handles files, memory checks, output and exit codes.
 
 mod build;
+mod calibration;
 mod inspect;
 mod installation;
 mod list;

@@ -12,6 +12,12 @@ use serde::Serialize;
 
 use crate::{cli::Format, exit::Failure};
 
+/// Prints a progress message to standard error.
+pub(super) fn say(words: &str) {
+    // Standard error may be closed.
+    let _ = writeln!(EscapedText(io::stderr()), "{words}");
+}
+
 /// Prints the result as a JSON document, or as the lines that `text` writes.
 pub(super) fn result(
     format: Format,

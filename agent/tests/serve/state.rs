@@ -13,7 +13,7 @@ use std::{
 use regatta_test_support::settable_board::{Socket, bytes_of, get, own_user, put, settable_orin};
 use regatta_types::{
     RunId,
-    documents::{Document as _, Evidence, RunPhase, RunSpec, StateProof, StateSpec},
+    documents::{DeviceFacts, Document as _, Evidence, RunPhase, RunSpec, StateProof, StateSpec},
 };
 use regatta_wire::message::Command;
 use tempfile::TempDir;
@@ -294,11 +294,19 @@ fn a_helper_that_is_killed_fails_the_run_and_another_puts_back() {
     assert_eq!(lab.proof(&spec).not_restored, None);
 }
 
+/// Returns whether the device reports that its helper is installed.
+fn reports_helper(coordinator: &Coordinator) -> Option<bool> {
+    let hello = coordinator.wait_for_hello(true);
+    let facts: DeviceFacts = serde_json::from_slice(&hello.facts_json).unwrap();
+    facts.state_helper
+}
+
 #[test]
 fn without_a_helper_a_state_is_refused_with_a_way_out_and_as_is_runs() {
     let Some(broker) = Mosquitto::start() else { return };
     let agent = Agent::start_with(broker.port, "min_free_mib = 16\nstate_socket = 'nobody-listens'");
     let coordinator = Coordinator::start(broker.port, &agent.device);
+    assert_eq!(reports_helper(&coordinator), Some(false));
     let spec = in_state(agent.spec(300), "gpu=lock:max");
     let as_is = agent.spec(300);
     coordinator.start_run(&spec);
@@ -319,6 +327,7 @@ fn without_a_helper_a_state_is_refused_with_a_way_out_and_as_is_runs() {
 #[test]
 fn the_device_answers_an_identity_query_between_runs() {
     let Some(lab) = Lab::start() else { return };
+    assert_eq!(reports_helper(&lab.coordinator), Some(true));
     let (spec, question) = (lab.agent.spec(60_000), RunId::now());
     lab.coordinator.start_run(&spec);
     lab.coordinator.wait_for(spec.run, RunPhase::Running, 30);

@@ -285,7 +285,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Returns a draft for the first device, after every device was checked. Devices with the same engines and model are alike.
+    /// Returns a draft for the first device, after every device was checked. Devices with the same engines, model and helper are alike.
     fn check(
         &self,
         table: &CellTable,
@@ -310,8 +310,8 @@ impl<'a> Expansion<'a> {
             // The default engine depends on the GPUs and on TensorRT.
             let model = device.reported_facts().map(|facts| {
                 format!(
-                    "{} {:?} {:?} {:?}",
-                    facts.model, facts.module, facts.gpus, facts.tensorrt_obstacle
+                    "{} {:?} {:?} {:?} {:?}",
+                    facts.model, facts.module, facts.gpus, facts.tensorrt_obstacle, facts.state_helper
                 )
             });
             kinds

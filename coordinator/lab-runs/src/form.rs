@@ -69,7 +69,7 @@ pub(crate) fn select_sample_form(
 fn requested_benchmark(spec: &RunSpec) -> Result<Option<Benchmark>, FormError> {
     let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
     let requested = match spec.engine.kind {
-        EngineKind::Tensorrt => Form::requested(&spec.engine.settings, own),
+        EngineKind::Tensorrt => benchmark.requested_form(&spec.engine.settings),
         _ => None,
     };
     let Some(requested) = requested.filter(|&requested| requested != own) else {

@@ -113,6 +113,16 @@ pub enum ResolveError {
     /// The state cannot be requested.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The device cannot set a state.
+    #[error(
+        "{device} cannot set power mode, clocks and fan for the state {state}: the helper that does this as root is not installed, \
+         as where the agent is for one user alone"
+    )]
+    NoStateHelper {
+        device: String,
+        /// The state's name.
+        state: String,
+    },
     /// No run can end within the limit.
     #[error("the limit of {limit} s is no longer than the run, which measures for at least {least} s")]
     ShortLimit {
@@ -169,6 +179,10 @@ impl ResolveError {
                 Some("docs/loadgen.md shows how to build the official LoadGen for a device".to_owned())
             }
             Self::Calibration(error) => Some(error.hint()),
+            Self::NoStateHelper { device, .. } => Some(format!(
+                "`regatta device deploy {device} USER@HOST --as system`, with a login that may use sudo, installs it; `--state as-is` measures \
+                 the board as it is"
+            )),
             Self::NoSystem(_) => {
                 Some("leave out --system, or name one that `regatta system list` shows".to_owned())
             }
@@ -280,7 +294,7 @@ impl<'a> KnownRequest<'a> {
         engine: EngineSpec,
     ) -> Result<ResolvedRequest<'a>, ResolveError> {
         let request = self.request;
-        let state = self.state(facts)?;
+        let state = self.state(device, facts)?;
         let requested = SystemRequest {
             benchmark: self.benchmark,
             scenario: request.scenario,
@@ -382,20 +396,23 @@ impl<'a> KnownRequest<'a> {
         }
     }
 
-    fn state(&self, facts: &DeviceFacts) -> Result<Option<StateSpec>, ResolveError> {
+    fn state(&self, device: &DeviceRow, facts: &DeviceFacts) -> Result<Option<StateSpec>, ResolveError> {
         let Some(state) = &self.request.state else {
             return Ok(None);
         };
-        let device = BoardIdentity {
+        let board = BoardIdentity {
             model: &facts.model,
             module: facts.module.as_deref(),
         };
-        Ok(device_state::resolve(
-            state,
-            device,
-            &self.benchmark.name,
-            self.request.scenario,
-        )?)
+        let (benchmark, scenario) = (&self.benchmark.name, self.request.scenario);
+        let state = device_state::resolve(state, board, benchmark, scenario)?;
+        match state {
+            Some(state) if facts.state_helper == Some(false) => Err(ResolveError::NoStateHelper {
+                device: device.name.clone(),
+                state: state.name,
+            }),
+            state => Ok(state),
+        }
     }
 }
 

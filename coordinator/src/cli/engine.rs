@@ -4,7 +4,7 @@
 use regatta_types::{
     EngineKind,
     documents::RunTask,
-    engine_settings::{EngineBuild, EngineSettings},
+    engine_settings::{EngineBuild, EnginePrecision, EngineSettings},
 };
 
 use super::{
@@ -103,9 +103,20 @@ impl CalibrateArgs {
     /// Returns the request of an INT8 build whose calibration samples are an asset.
     fn input(&self) -> Result<RunRequestInput, Failure> {
         let engine = EngineKind::Tensorrt;
-        let samples = [("calibration", self.samples.as_str())];
+        // The settings of a board may select other engines, which use no scales.
+        let samples = [
+            ("calibration", self.samples.as_str()),
+            ("precision", EnginePrecision::Int8.as_str()),
+        ];
         let samples = EngineSettings::parse(engine, samples).map_err(Failure::usage)?;
         let mut input = self.job.input(RunTask::EngineBuild, Some(engine))?;
+        if let Some(other) = input.set.precision.filter(|own| *own != EnginePrecision::Int8) {
+            return Err(Failure::misuse(format!(
+                "calibration finds scales of int8 engines, and `--set precision={}` requests others",
+                other.as_str()
+            ))
+            .hint("leave the setting out; `regatta engine build` builds engines of every precision"));
+        }
         input.set = samples.or(input.set);
         input.asset.push(self.samples.clone());
         Ok(input)

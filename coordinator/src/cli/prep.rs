@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::sample_request::failure;
-pub(super) use self::sample_request::{NotMade, PUBLISHED, SampleRequest, published_scale};
+pub(super) use self::sample_request::{NotMade, SampleRequest, published_quantisation};
 use super::{Context, calibration_list, context::Format};
 use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::workspace::Workspace;
@@ -288,7 +288,7 @@ fn verify(
 
 /// Returns the quantisation that the flags or the benchmark name.
 fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Quantised>, Failure> {
-    let published = published_scale(benchmark, form);
+    let published = published_quantisation(benchmark, form);
     let (scale, source) = match (args.scale, &args.calibration_cache) {
         (Some(scale), _) if scale.is_normal() && scale > 0.0 => (scale, "given".to_owned()),
         (Some(scale), _) => {
@@ -308,11 +308,15 @@ fn quantised(args: &Args, benchmark: &Benchmark, form: Form) -> Result<Option<Qu
             let file = cache.file_name().unwrap_or_default().to_string_lossy();
             (scale, format!("{file}: {tensor}"))
         }
-        (None, None) if published.is_some() => (published.unwrap_or(1.0), PUBLISHED.to_owned()),
-        (None, None) if args.rounding.is_some() => {
+        (None, None) if published.is_none() && args.rounding.is_some() => {
             return Err(Failure::misuse("--rounding needs a scale"));
         }
-        (None, None) => return Ok(None),
+        (None, None) => {
+            return Ok(published.map(|published| Quantised {
+                rounding: args.rounding.unwrap_or(published.rounding),
+                ..published
+            }));
+        }
     };
     Ok(Some(Quantised {
         scale,

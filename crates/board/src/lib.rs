@@ -83,6 +83,7 @@ impl FactsReader {
             tensorrt_obstacle: self.tensorrt_obstacle.clone(),
             heartbeat_ms: None,
             assets_max_bytes: None,
+            state_helper: None,
             loadgens: Vec::new(),
             software: None,
         }

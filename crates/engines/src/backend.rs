@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use regatta_types::engine_settings::EngineSettings;
-use regatta_types::{Scenario, benchmark::Model, documents::EngineKind};
+use regatta_types::{Scenario, benchmark::Model, documents::EngineKind, layout::Layout};
 
 use super::{EngineBuilder, EngineError, LoadRequest, Loaded, network_loop::NetworkLoop};
 
@@ -57,6 +57,11 @@ pub trait EngineBackend {
     /// # Errors
     /// [`EngineError`] when the model is missing, damaged, or does not match the samples.
     fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError>;
+
+    /// Returns the layout in which engines take windows of a volume.
+    fn window_layout(&self) -> Layout {
+        Layout::Linear
+    }
 
     /// Loads a model whose networks are computed in a loop. Unless an engine keeps states on its device, they are in host memory.
     ///

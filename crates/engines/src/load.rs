@@ -44,7 +44,9 @@ fn load_built(backend: &dyn EngineBackend, request: &LoadRequest<'_>) -> Result<
         });
     }
     if let Some(sliding) = &model.windows {
-        return windows::load(request, sliding, |of_windows| backend.load(of_windows));
+        return windows::load(request, sliding, backend.window_layout(), |of_windows| {
+            backend.load(of_windows)
+        });
     }
     match NetworkLoop::of(model) {
         Some(network_loop) => backend.load_loop(request, &network_loop),

@@ -8,15 +8,19 @@ mod gaussian;
 
 use std::{ops::Range, sync::Arc};
 
-use regatta_types::benchmark::{Benchmark, Response, SlidingWindows};
+use regatta_types::{
+    benchmark::{Benchmark, Response, SlidingWindows},
+    layout::{Layout, Packing},
+};
 
 use self::blender::{Blender, Scores};
 use super::{Answers, Batch, Engine, EngineError, Input, LoadRequest, Loaded, ModelMismatch};
 
-/// Loads an engine for windows with `load_windows`, and wraps each of its streams.
+/// Loads an engine for windows in this layout with `load_windows`, and wraps each of its streams.
 pub(super) fn load(
     request: &LoadRequest<'_>,
     windows: &SlidingWindows,
+    layout: Layout,
     load_windows: impl FnOnce(&LoadRequest<'_>) -> Result<Loaded, EngineError>,
 ) -> Result<Loaded, EngineError> {
     let unfit = |reason: ModelMismatch| EngineError::ModelUnfit {
@@ -24,10 +28,11 @@ pub(super) fn load(
         benchmark: request.benchmark.name.clone(),
         reason,
     };
-    let grid = WindowGrid::of(request.benchmark, windows).map_err(&unfit)?;
+    let grid = WindowGrid::of(request.benchmark, windows, layout).map_err(&unfit)?;
     let mut of_windows = request.benchmark.clone();
     of_windows.model.response = Response::Raw;
     of_windows.model.windows = None;
+    of_windows.model.input_format = layout;
     let loaded = load_windows(&LoadRequest {
         benchmark: &of_windows,
         image_sizes: Arc::clone(&request.image_sizes),
@@ -56,10 +61,12 @@ struct WindowGrid {
     stride: [usize; 3],
     /// The bytes of a voxel.
     element: usize,
+    /// The elements of a window for each voxel. Layouts for several channels pad the only one with zeros.
+    pitch: usize,
 }
 
 impl WindowGrid {
-    fn of(benchmark: &Benchmark, windows: &SlidingWindows) -> Result<Self, ModelMismatch> {
+    fn of(benchmark: &Benchmark, windows: &SlidingWindows, layout: Layout) -> Result<Self, ModelMismatch> {
         let model = &benchmark.model;
         let &[1, depth, height, width] = &model.input_shape[..] else {
             return Err(format!(
@@ -81,15 +88,31 @@ impl WindowGrid {
                     .into(),
             );
         }
+        let element = model.input_dtype.size();
+        let pitch = match layout.packing(element) {
+            Packing::AsItIs => 1,
+            Packing::Blocks(of) | Packing::Last(of) => of,
+            Packing::Lines(_) => {
+                return Err(
+                    format!("windows cannot have the layout {layout} that the settings request").into(),
+                );
+            }
+        };
         Ok(Self {
             window,
             stride: windows.stride,
-            element: model.input_dtype.size(),
+            element,
+            pitch,
         })
     }
 
     const fn voxels(&self) -> usize {
         self.window[0] * self.window[1] * self.window[2]
+    }
+
+    /// Returns the bytes of a window in its layout.
+    const fn bytes(&self) -> usize {
+        self.voxels() * self.pitch * self.element
     }
 
     /// Returns the number of windows along each dimension of a volume.
@@ -110,17 +133,25 @@ impl WindowGrid {
         ]
     }
 
-    /// Copies a window out of a volume.
+    /// Copies a window out of a volume. Padding is left as it is.
     fn cut(&self, sample: &[u8], volume: [usize; 3], start: [usize; 3], window: &mut [u8]) {
         let [_, height, width] = volume;
         let line = self.window[2] * self.element;
-        for (number, to) in window.chunks_exact_mut(line).enumerate() {
+        for (number, to) in window.chunks_exact_mut(line * self.pitch).enumerate() {
             let (depth, row) = (
                 start[0] + number / self.window[1],
                 start[1] + number % self.window[1],
             );
             let from = ((depth * height + row) * width + start[2]) * self.element;
-            to.copy_from_slice(&sample[from..from + line]);
+            let from = &sample[from..from + line];
+            if self.pitch == 1 {
+                to.copy_from_slice(from);
+                continue;
+            }
+            let voxels = from.chunks_exact(self.element);
+            for (to, voxel) in to.chunks_exact_mut(self.pitch * self.element).zip(voxels) {
+                to[..self.element].copy_from_slice(voxel);
+            }
         }
     }
 }
@@ -156,8 +187,7 @@ impl Windowed {
         unfit: &impl Fn(ModelMismatch) -> EngineError,
     ) -> Result<Self, EngineError> {
         let most = engine.max_batch();
-        let bytes = grid.voxels() * grid.element;
-        let windows_of_batch = vec![0; most * bytes];
+        let windows_of_batch = vec![0; most * grid.bytes()];
         let places: Vec<usize> = (0..most).collect();
         let mut outputs = Answers::default();
         let batch = Batch {
@@ -197,7 +227,7 @@ impl Windowed {
         sample: &[u8],
         answer: &mut [u8],
     ) -> Result<(), EngineError> {
-        let bytes = self.grid.voxels() * self.grid.element;
+        let bytes = self.grid.bytes();
         let count = numbers.len();
         for (number, window) in numbers.clone().zip(self.windows.chunks_exact_mut(bytes)) {
             let start = self.grid.start(counts, number);

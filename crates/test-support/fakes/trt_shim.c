@@ -14,7 +14,8 @@
  * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
  * thread used which loaded it.
  *
- * With FAKE_TRT_PLUGIN the network has a layer of the library trt_plugin.c, without which nothing is built or loaded.
+ * With FAKE_TRT_PLUGIN the network has a layer of the library trt_plugin.c, without which nothing is built or loaded. With FAKE_TRT_BATCH the
+ * network itself has that batch, and no engine is built for another.
  *
  * Where a plan's image begins with a negative number, it is a window of a volume, of one channel and that depth. Each voxel has three
  * scores: 3, its value v, and 6 - v.
@@ -25,7 +26,8 @@
  * its first output has a number for each token: its pixel and the sum of all pixels.
  *
  * With FAKE_TRT_COMPUTES the plan holds the ONNX file, and its engines compute that network (onnx_operations.h). Its outputs are in the
- * reverse order of the file's, because TensorRT promises no order. The one input of an image may be of another type and layout, as above. */
+ * reverse order of the file's, because TensorRT promises no order. The one input of an image may be of another type and layout, as above; that of a volume
+ * may also be cdhw32. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -43,7 +45,9 @@
 #define FAKE_ABI REGATTA_TRT_ABI
 #endif
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
-enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
+enum { LINEAR = 0, CHW4 = 3, CDHW32 = 7, DLA_HWC4 = 10 };
+/* How many channels a layout has at least. */
+static int channels_of(int format) { return format <= LINEAR ? 1 : format == CDHW32 ? 32 : 4; }
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 2 * ONNX_ENDS, VOXEL_CLASSES = 3, LENGTHS = 4 };
 #define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d lengths %d %d %d %d"
 /* Then the ONNX file. */
@@ -241,8 +245,9 @@ static int32_t calibrate(const regatta_trt_settings* settings, const onnx_networ
 static int32_t check_input(const regatta_trt_settings* settings, const onnx_network* network) {
     int type = settings->input_type < 0 ? FP32 : settings->input_type, format = settings->input_format < 0 ? LINEAR : settings->input_format;
     int is_own = settings->input_type < 0 && format == LINEAR;
-    int is_possible = network->input_count == 1 && network->inputs[0].type == ONNX_FLOAT && network->inputs[0].rank == 4 && type <= INT8 && network->inputs[0].dims[1] <= 4 &&
-                      (format == LINEAR || (type != FP32 && (format == CHW4 || format == DLA_HWC4)));
+    int is_volume = network->inputs[0].rank == 5;
+    int is_possible = network->input_count == 1 && network->inputs[0].type == ONNX_FLOAT && (network->inputs[0].rank == 4 || is_volume) && type <= INT8 && network->inputs[0].dims[1] <= 4 &&
+                      (format == LINEAR || (type != FP32 && (is_volume ? format == CDHW32 : format == CHW4 || format == DLA_HWC4)));
     return is_own || is_possible ? REGATTA_TRT_OK : fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
 }
 /* A plan that holds the ONNX file. */
@@ -337,6 +342,8 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
     if (getenv("FAKE_TRT_PLUGIN") && !has_plugin) return fail(REGATTA_TRT_MODEL, "No importer registered for op: FakeLayer");
+    const char* batch = getenv("FAKE_TRT_BATCH");
+    if (batch && atoi(batch) != settings->max_batch) return fail(REGATTA_TRT_MODEL, "the input has a fixed batch of another size");
     if (getenv("FAKE_TRT_COMPUTES")) return is_cancelled(settings) ? fail(REGATTA_TRT_CANCELLED, "") : build_network(settings);
     int own = one_of("FAKE_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
     int lengths[LENGTHS] = {0};
@@ -531,7 +538,7 @@ static void compute_volume(const regatta_trt_context* context) {
 /* The samples of a network's only input as it computes them: linear, of fp32. NULL when they are that already. */
 static float* converted(const regatta_trt_engine* engine, const onnx_value* input, const void* samples, int64_t rows) {
     int is_linear = engine->format <= LINEAR, type = engine->input < 0 ? FP32 : engine->input;
-    int64_t channels = is_linear ? 1 : input->dims[1], pixels = sample_count(input) / channels, step = is_linear ? 1 : 4;
+    int64_t channels = is_linear ? 1 : input->dims[1], pixels = sample_count(input) / channels, step = channels_of(engine->format);
     if (is_linear && type == FP32) return NULL;
     float* values = malloc((size_t)(rows * channels * pixels) * sizeof *values);
     for (int64_t row = 0; row < rows; ++row)
@@ -548,7 +555,7 @@ static size_t bytes_of(const regatta_trt_engine* engine, int number, int64_t row
     const onnx_value* end = end_of(engine->network, number);
     int64_t count = onnx_product(end->dims, 1, end->rank);
     if (!is_input(engine, number) || (engine->input < 0 && engine->format < 0)) return (size_t)(rows * count) * onnx_size(end->type);
-    return (size_t)(engine->format > LINEAR ? rows * count / end->dims[1] * 4 : rows * count) * (size_t)size_of(engine->input);
+    return (size_t)(engine->format > LINEAR ? rows * count / end->dims[1] * channels_of(engine->format) : rows * count) * (size_t)size_of(engine->input);
 }
 static void compute_network(const regatta_trt_context* context) {
     const onnx_network* network = context->engine->network;

@@ -147,6 +147,17 @@ impl Benchmark {
         stems.map(|list| self.calibration_dir(list, form)).collect()
     }
 
+    /// Returns the form of samples that an engine's settings request, as [`Form::requested`]. The layout is that of the engine's input: of a model
+    /// with windows, these are packed, and the volumes stay linear.
+    #[must_use]
+    pub fn requested_form(&self, settings: &EngineSettings) -> Option<Form> {
+        let mut requested = Form::requested(settings, self.form())?;
+        if self.model.windows.is_some() {
+            requested.layout = Layout::Linear;
+        }
+        Some(requested)
+    }
+
     /// Returns the form of the samples in [`Dataset::dir`](crate::benchmark::Dataset::dir).
     #[must_use]
     pub fn form(&self) -> Form {
@@ -369,6 +380,24 @@ mod tests {
         assert_eq!(benchmark.calibration_dirs(), [list]);
         let changed = benchmark.in_form(Form::new(Dtype::Int8, Layout::Chw4)).unwrap();
         assert_eq!(changed.calibration_dirs(), [list]);
+    }
+
+    #[test]
+    fn volumes_stay_linear_whatever_the_layout_of_their_windows() {
+        let benchmark =
+            Benchmark::from_toml(include_str!("../../../configs/benchmarks/3d-unet-99.toml")).unwrap();
+        let words = [("input_dtype", "int8"), ("input_format", "cdhw32")];
+        let settings = EngineSettings::parse(EngineKind::Tensorrt, words).unwrap();
+        let requested = benchmark.requested_form(&settings).unwrap();
+        assert_eq!(requested, Form::new(Dtype::Int8, Layout::Linear));
+        let Some(crate::benchmark::Prep::Volumes(volumes)) = &benchmark.prep else {
+            unreachable!("3D-UNet has volumes")
+        };
+        // The bounds of preprocessing in Hounsfield units, and the same as int8 samples.
+        for (value, quantised) in [(304.0, 127.0), (-79.0, -113.0)] {
+            let steps: f32 = (value - 101.0) / 76.9 / volumes.int8_scale();
+            assert!((steps - quantised).abs() < 0.5, "{value}: {steps}");
+        }
     }
 
     #[test]

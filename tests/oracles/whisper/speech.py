@@ -1,7 +1,7 @@
 """Whisper with random weights, and the tokens that the reference finds with it.
 
     speech.py waveforms DIR                  writes DIR/waveform.npy and DIR/length.npy: speech-like sounds of several lengths
-    speech.py dataset DIR                    the same as chapters in the tree of LibriSpeech, each a clip of its own
+    speech.py dataset DIR [WAVEFORMS]        the same as chapters in the tree of LibriSpeech, each a clip of its own; WAVEFORMS gets what its files have
     speech.py features numpy|transformers DIR    writes DIR/INDEX.npy, the features of each waveform
     speech.py checkpoint DIR [SEED]          config.json, model.safetensors and tokenizer.json as whisper-large-v3 has them, but small
     speech.py tokens CHECKPOINT NETWORKS RULES DIR    writes DIR/INDEX.tokens, the generated tokens, and DIR/INDEX.symbols, a byte for each symbol
@@ -40,16 +40,26 @@ def make_waveforms():
     return voices.make(LENGTHS)
 
 
-def make_dataset(directory):
+def write_waveforms(directory, waveforms):
+    np.save(f"{directory}/waveform.npy", waveforms)
+    np.save(f"{directory}/length.npy", np.array(LENGTHS, np.int32))
+
+
+def make_dataset(directory, waveforms=None):
     import soundfile
 
+    stored = np.zeros((len(LENGTHS), max(LENGTHS)), np.float32)
     for index, (waveform, length) in enumerate(zip(make_waveforms(), LENGTHS)):
         # In the order of prep: chapters by name, those of both sets together.
         name, set_name = f"{100 + index}-{200 + index}", ["dev-clean", "dev-other"][index % 2]
         chapter = pathlib.Path(directory) / set_name / name.replace("-", "/")
         chapter.mkdir(parents=True)
-        soundfile.write(chapter / f"{name}-0000.flac", waveform[:length], 16000, subtype="PCM_16")
+        file = chapter / f"{name}-0000.flac"
+        soundfile.write(file, waveform[:length], 16000, subtype="PCM_16")
+        stored[index, :length] = soundfile.read(file, dtype="float32")[0]
         (chapter / f"{name}.trans.txt").write_text(f"{name}-0000{' NOT KNOWN YET' * 20}\n")
+    if waveforms:
+        write_waveforms(waveforms, stored)
 
 
 def letters():
@@ -266,8 +276,7 @@ def make_features(steps, directory):
 
 def main(command, *arguments):
     if command == "waveforms":
-        np.save(f"{arguments[0]}/waveform.npy", make_waveforms())
-        np.save(f"{arguments[0]}/length.npy", np.array(LENGTHS, np.int32))
+        write_waveforms(arguments[0], make_waveforms())
     elif command == "dataset":
         make_dataset(*arguments)
     elif command == "features":

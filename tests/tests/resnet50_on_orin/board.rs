@@ -1,5 +1,5 @@
-//! The board of the test: a user of this machine behind a real sshd whose device tree, CUDA driver and TensorRT are fakes, or the board that the
-//! environment names (`tests/emulated-boards/board-path.sh`).
+//! The boards of the tests: a user of this machine behind a real sshd whose device tree, CUDA driver and TensorRT are fakes. The environment may name
+//! an AGX Orin instead (`tests/emulated-boards/board-submission.sh`).
 
 use std::{env, fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
@@ -14,20 +14,60 @@ use regatta_tests::{
 /// The official LoadGen of the package registry.
 pub(crate) const LOADGEN: &str = "6.0.17";
 
-/// The version of the fakes, as Debian's package database of JetPack 5.1 has it.
-const DPKG_WITH_TENSORRT: &str =
-    "case \"$*\" in *libnvinfer*) echo 'ii 8.5.2-1+cuda11.4' ;; *) exec /usr/bin/dpkg-query \"$@\" ;; esac";
+/// A kind of board, with the JetPack of the test.
+pub(crate) struct BoardModel {
+    /// Files of the device tree: path and content.
+    device_tree: &'static [(&'static str, &'static str)],
+    /// TensorRT as Debian's package database of JetPack has it.
+    tensorrt: &'static str,
+    /// The file name of TensorRT's library.
+    library: &'static str,
+    /// The version of the shim.
+    shim: &'static str,
+    /// The version as the fake of the library reports it.
+    reported: &'static str,
+}
 
-/// The device tree of an AGX Orin 64 GB: path and content.
-const DEVICE_TREE: [(&str, &str); 4] = [
-    ("model", "NVIDIA Orin Jetson-Small Developer Kit\0"),
-    (
-        "compatible",
-        "nvidia,p3737-0000+p3701-0005\0nvidia,tegra23x\0nvidia,tegra234\0",
-    ),
-    ("host1x@13e00000/nvdla0@15880000/status", "okay\0"),
-    ("host1x@13e00000/nvdla1@158c0000/status", "okay\0"),
-];
+/// An AGX Orin 64 GB with JetPack 5.1.
+pub(crate) const AGX_ORIN: BoardModel = BoardModel {
+    device_tree: &[
+        ("model", "NVIDIA Orin Jetson-Small Developer Kit\0"),
+        (
+            "compatible",
+            "nvidia,p3737-0000+p3701-0005\0nvidia,tegra23x\0nvidia,tegra234\0",
+        ),
+        ("host1x@13e00000/nvdla0@15880000/status", "okay\0"),
+        ("host1x@13e00000/nvdla1@158c0000/status", "okay\0"),
+    ],
+    tensorrt: "8.5.2-1+cuda11.4",
+    library: "libnvinfer.so.8",
+    shim: "8.5.2",
+    reported: "8502",
+};
+
+/// A Xavier NX with JetPack 5.1.
+pub(crate) const XAVIER_NX: BoardModel = BoardModel {
+    device_tree: &[
+        ("model", "NVIDIA Jetson Xavier NX Developer Kit\0"),
+        ("compatible", "nvidia,p3509-0000+p3668-0003\0nvidia,tegra194\0"),
+    ],
+    ..AGX_ORIN
+};
+
+/// An AGX Thor with JetPack 7.
+pub(crate) const AGX_THOR: BoardModel = BoardModel {
+    device_tree: &[
+        ("model", "NVIDIA Jetson AGX Thor Developer Kit\0"),
+        (
+            "compatible",
+            "nvidia,p4071-0000+p3834-0008\0nvidia,p3834-0008\0nvidia,tegra264\0",
+        ),
+    ],
+    tensorrt: "10.13.3.9-1+cuda13.0",
+    library: "libnvinfer.so.10",
+    shim: "10.13.3",
+    reported: "101303",
+};
 
 /// What the commands need to know of a board.
 pub(crate) struct Board {
@@ -48,12 +88,12 @@ struct LocalBoard {
 }
 
 impl Board {
-    /// Starts a board, or returns the one that the environment names, and puts packages of the agent for it into a directory. Records a skipped test
-    /// when this machine can have no board, or no official LoadGen.
-    pub(crate) fn start(packages: &Path) -> Option<Self> {
+    /// Starts an AGX Orin, or returns the one that the environment names, and puts packages of the agent for it into a directory. Records a skipped
+    /// test when this machine can have no board, or no official LoadGen.
+    pub(crate) fn start_orin(packages: &Path) -> Option<Self> {
         let named = |name: &str| env::var(format!("REGATTA_BOARD_{name}"));
         let Ok(login) = named("LOGIN") else {
-            return Self::start_local(packages);
+            return Self::start(&AGX_ORIN, packages);
         };
         let _ = succeed_output(
             Command::new("cp")
@@ -72,21 +112,28 @@ impl Board {
         })
     }
 
-    fn start_local(packages: &Path) -> Option<Self> {
+    /// Starts a board as [`Self::start_orin`], on this machine.
+    pub(crate) fn start(model: &BoardModel, packages: &Path) -> Option<Self> {
         let plugin = official_loadgen::plugin_file(LOADGEN)?;
         let fakes = FakeTensorrt::new();
-        let firmware = device_tree();
+        fakes.become_version(model.library, &[model.shim]);
+        let firmware = device_tree(model);
         let directory = fakes.cuda();
         // The board's user must be able to read them.
         readable(directory.parent().unwrap());
         readable(firmware.path());
         let environment = format!(
-            "LD_LIBRARY_PATH={}:{} FAKE_TRT_COMPUTES=1",
+            "LD_LIBRARY_PATH={}:{} FAKE_TRT_COMPUTES=1 FAKE_TRT_VERSION={}",
             directory.display(),
-            fakes.libraries().display()
+            fakes.libraries().display(),
+            model.reported
+        );
+        let dpkg = format!(
+            "case \"$*\" in *libnvinfer*) echo 'ii {}' ;; *) exec /usr/bin/dpkg-query \"$@\" ;; esac",
+            model.tensorrt
         );
         let sshd = Sshd::start(Likeness {
-            programs: &[("dpkg-query", DPKG_WITH_TENSORRT)],
+            programs: &[("dpkg-query", &dpkg)],
             mounts: &[(firmware.path(), "/sys/firmware")],
             environment: &environment,
             ..Likeness::default()
@@ -114,9 +161,9 @@ fn readable(directory: &Path) {
 }
 
 /// Writes a directory that is mounted at /sys/firmware.
-fn device_tree() -> tempfile::TempDir {
+fn device_tree(model: &BoardModel) -> tempfile::TempDir {
     let firmware = tempfile::tempdir().unwrap();
-    for (path, content) in DEVICE_TREE {
+    for (path, content) in model.device_tree {
         let file = firmware.path().join("devicetree/base").join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, content).unwrap();

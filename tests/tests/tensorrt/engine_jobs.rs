@@ -170,7 +170,10 @@ fn devices_calibrate_and_describe_their_engines() {
         .directory(calibrated["run"].as_str().expect("an id"))
         .join("files");
     let log = fs::read_to_string(files.join("run.log")).expect("the run's log");
-    assert!(log.contains("calibrating over 592 of 597 samples"), "{log}");
+    assert!(
+        log.contains("calibrating over 597 samples in batches of 3"),
+        "{log}"
+    );
     let scales: Vec<PathBuf> = fs::read_dir(&files)
         .expect("the run's files")
         .map(|entry| entry.expect("a file").path())
@@ -213,13 +216,13 @@ fn devices_calibrate_and_describe_their_engines() {
     let forced = [&settings[..], &["--force-calibration"]].concat();
     let calibrated_again = log_of(&tensorrt.engine_job("build", &forced));
     assert!(
-        calibrated_again.contains("calibrating over 592 of 597 samples"),
+        calibrated_again.contains("calibrating over 597 samples"),
         "{calibrated_again}"
     );
     // A run calibrates in a build of its own, and then uses the engine.
     let forced = [&words[..], &settings, &["--force-calibration"]].concat();
     let [build, run] = tensorrt.queued_runs(&forced).try_into().expect("two runs");
-    assert!(log_of(&tensorrt.end_of(&build)).contains("calibrating over 592 of 597 samples"));
+    assert!(log_of(&tensorrt.end_of(&build)).contains("calibrating over 597 samples"));
     assert!(!log_of(&tensorrt.end_of(&run)).contains("calibrating"));
     // Its scales serve other devices as an asset.
     let scales = scales.display().to_string();
@@ -252,6 +255,59 @@ fn devices_calibrate_and_describe_their_engines() {
     let printed = String::from_utf8_lossy(&missing.stderr);
     assert!(
         missing.status.code() == Some(2) && printed.contains("nowhere"),
+        "{printed}"
+    );
+}
+
+/// NVIDIA's settings for 3D-UNet name a method, and those of some boards select other engines than int8.
+#[test]
+fn calibration_takes_the_method_of_the_boards_settings_and_makes_int8_engines() {
+    let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
+    let systems = lab.workspace().join("configs/systems");
+    fs::create_dir_all(&systems).expect("a directory");
+    let row = |scenario: &str, settings: &str| {
+        format!(
+            "[[run]]\nbenchmark = 'digits'\nscenario = '{scenario}'\nsource = {{ measured = 'today' }}\n[run.settings]\n{settings}\n"
+        )
+    };
+    let text = [
+        "schema = 1\nname = 'unet-board'\ntitle = 'A board'\n".to_owned(),
+        row(
+            "Offline",
+            "gpu_batch_size = 8\nprecision = 'int8'\ncalibration_method = 'min-max'",
+        ),
+        row("SingleStream", "precision = 'fp16'"),
+    ];
+    fs::write(systems.join("unet-board.toml"), text.concat()).expect("a file");
+    let mut tensorrt = TensorrtLab::new(lab);
+    tensorrt.start();
+    let _ = tensorrt.json(&["asset", "add", "--benchmark", "digits"]);
+    let calibrate = "engine calibrate --benchmark digits --system unet-board --samples preprocessed_data/digits/float32 --scenario";
+    let calibrate: Vec<&str> = calibrate.split(' ').collect();
+
+    let queued = tensorrt.json(&[&calibrate[..], &["Offline", "--no-wait"]].concat());
+    let ended = tensorrt.end_of(queued["runs"][0]["run"].as_str().expect("an id"));
+    assert_eq!(ended["phase"], "done", "{ended:#}");
+    let files = tensorrt
+        .directory(ended["run"].as_str().expect("an id"))
+        .join("files");
+    let scales = fs::read_dir(&files)
+        .expect("the run's files")
+        .map(|entry| entry.expect("a file").path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "cache"))
+        .expect("scales");
+    let scales = fs::read_to_string(scales).expect("scales");
+    assert!(scales.starts_with("TRT-8502-MinMaxCalibration\n"), "{scales}");
+
+    let words = [&calibrate[..], &["SingleStream", "--dry-run"]].concat();
+    let planned = tensorrt.json(&words);
+    let settings = &planned["specs"][0]["engine"]["settings"];
+    assert_eq!(settings["precision"], "int8", "{planned:#}");
+    let words = [&calibrate[..], &["SingleStream", "--set", "precision=fp16"]].concat();
+    let refused = tensorrt.lab.regatta().args(words).output().expect("regatta runs");
+    let printed = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && printed.contains("`--set precision=fp16` requests others"),
         "{printed}"
     );
 }

@@ -22,6 +22,7 @@ pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Option<P
     let facts = DeviceFacts {
         heartbeat_ms: u64::try_from(device.config().heartbeat.as_millis()).ok(),
         assets_max_bytes: Some(device.config().assets_max_bytes),
+        state_helper: Some(device.config().state_socket.exists()),
         loadgens: SearchPath::from_environment().revisions(),
         software: Some(software_facts(device.facts())),
         ..device.facts().read()

@@ -83,6 +83,8 @@ pub fn places(spec: &RunSpec) -> Vec<String> {
     places.extend(settings.tensorrt_plugins.iter().flat_map(|paths| paths.0.clone()));
     places.extend(settings.calibration.as_ref().map(|path| path.0.clone()));
     places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
+    // Utterances have no map.
+    places.retain(|place| !place.is_empty());
     places
 }
 

@@ -1,6 +1,7 @@
 //! Downloads a file with curl, from where an earlier attempt ended. Checks nothing of its content.
 
 use std::{
+    env,
     fs::{self, File, OpenOptions},
     io,
     os::unix::fs::MetadataExt as _,
@@ -52,15 +53,46 @@ pub(super) enum TransferError {
         most: u64,
     },
     /// curl ended with an error.
-    #[error("{url} cannot be downloaded: {reason}; {kept} bytes are kept, and the same command continues")]
+    #[error("{url} cannot be downloaded{}: {reason}; {kept} bytes are kept, and the same command continues", through(proxy.as_ref()))]
     Failed {
         /// The address.
         url: String,
+        /// The proxy that may be the cause.
+        proxy: Option<ProxyVariable>,
         /// curl's own message.
         reason: String,
         /// The bytes that are here.
         kept: u64,
     },
+}
+
+/// An environment variable that names a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProxyVariable {
+    name: &'static str,
+    value: String,
+}
+
+impl ProxyVariable {
+    /// Returns the variable by which curl finds the proxy for an address.
+    fn of(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        // curl does not read HTTP_PROXY, which a web server may set for a client's header.
+        let of_scheme: &[&str] = match url.starts_with("https:") {
+            true => &["https_proxy", "HTTPS_PROXY"],
+            false => &["http_proxy"],
+        };
+        let mut names = of_scheme.iter().chain(&["all_proxy", "ALL_PROXY"]);
+        names.find_map(|&name| {
+            let value = variable(name).filter(|value| !value.is_empty())?;
+            Some(Self { name, value })
+        })
+    }
+}
+
+fn through(proxy: Option<&ProxyVariable>) -> String {
+    proxy.map_or_else(String::new, |ProxyVariable { name, value }| {
+        format!(" through the proxy {value} (correct or unset {name} if it is wrong)")
+    })
 }
 
 /// The sizes that a file may have.
@@ -120,6 +152,7 @@ pub(super) fn download(
             _ => {
                 return Err(TransferError::Failed {
                     url: url.to_owned(),
+                    proxy: ProxyVariable::of(url, |name| env::var(name).ok()),
                     reason,
                     kept: grown,
                 });
@@ -253,4 +286,22 @@ fn call_curl(
     let reason = last.map_or_else(|| format!("curl ended with {}", output.status), str::to_owned);
     let status = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(Transfer { code, status, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curls_proxy_is_named_by_its_variable() {
+        let name = |url: &str, set: &[&str]| {
+            let variable = |name: &str| set.contains(&name).then(|| "proxy:3128".to_owned());
+            ProxyVariable::of(url, variable).map(|found| found.name)
+        };
+        let (http, https) = ("http://a/b", "https://a/b");
+        assert_eq!(name(http, &["http_proxy", "https_proxy"]), Some("http_proxy"));
+        assert_eq!(name(https, &["HTTPS_PROXY", "ALL_PROXY"]), Some("HTTPS_PROXY"));
+        assert_eq!(name(https, &["http_proxy", "all_proxy"]), Some("all_proxy"));
+        assert_eq!(name(http, &["HTTP_PROXY", "https_proxy"]), None);
+    }
 }

@@ -9,7 +9,7 @@ use regatta_prep::{
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
-    samples::{Form, Quantised, SampleSet},
+    samples::{Form, Quantised, Rounding, SampleSet},
 };
 
 use crate::exit::Failure;
@@ -17,13 +17,20 @@ use crate::exit::Failure;
 /// The recorded source of a scale from the benchmark's file.
 pub(in crate::cli) const PUBLISHED: &str = "published";
 
-/// Returns the scale of `int8` samples in a benchmark's file. Returns `None` for other samples, and if no scale was published.
-pub(in crate::cli) const fn published_scale(benchmark: &Benchmark, form: Form) -> Option<f32> {
-    match &benchmark.prep {
-        Some(Prep::JpegImages(kind)) if matches!(form.dtype, Dtype::Int8) => kind.int8_scale,
-        Some(Prep::DetectionImages(kind)) if matches!(form.dtype, Dtype::Int8) => kind.int8_scale,
-        _ => None,
-    }
+/// Returns the quantisation of `int8` samples that a benchmark's file says. Returns `None` for other samples, and if no scale was published.
+pub(in crate::cli) fn published_quantisation(benchmark: &Benchmark, form: Form) -> Option<Quantised> {
+    let (scale, rounding) = match &benchmark.prep {
+        _ if form.dtype != Dtype::Int8 => return None,
+        Some(Prep::JpegImages(kind)) => (kind.int8_scale?, Rounding::TowardZero),
+        Some(Prep::DetectionImages(kind)) => (kind.int8_scale?, Rounding::TowardZero),
+        Some(Prep::Volumes(kind)) => (kind.int8_scale(), Rounding::Nearest),
+        _ => return None,
+    };
+    Some(Quantised {
+        scale,
+        rounding,
+        source: PUBLISHED.to_owned(),
+    })
 }
 
 /// The reason why a set of samples was not made.

@@ -121,6 +121,16 @@ impl Samples {
         self.inputs[0].places.len()
     }
 
+    /// Returns the largest batch up to `most` that the samples fill without a rest.
+    pub fn batch_up_to(&self, most: u32) -> u32 {
+        largest_divisor(self.count(), most)
+    }
+
+    /// Returns how many times the samples are read, one time after another, until they fill batches of this size without a rest.
+    pub fn repetitions(&self, batch: u32) -> usize {
+        repetitions(self.count(), batch as usize)
+    }
+
     /// Returns the SHA-256 of all samples in order, hexadecimal.
     pub fn sha256(&self) -> &str {
         &self.sha256
@@ -312,4 +322,45 @@ fn read(place: &Place, data: &mut [u8]) -> anyhow::Result<()> {
         opened.read_exact(data)
     });
     filled.with_context(|| format!("the calibration sample {} cannot be read in full", file.display()))
+}
+
+fn largest_divisor(count: usize, most: u32) -> u32 {
+    let mut sizes = (1..=most).rev();
+    sizes
+        .find(|&size| count.is_multiple_of(size as usize))
+        .unwrap_or(1)
+}
+
+fn repetitions(count: usize, batch: usize) -> usize {
+    let (mut rest, mut divisor) = (count, batch);
+    while rest > 0 {
+        (rest, divisor) = (divisor % rest, rest);
+    }
+    batch / divisor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_in_a_full_batch_and_none_is_read_more_often_than_another() {
+        // The published lists have 500 images, and 100 questions.
+        for (count, most, batch) in [
+            (500, 256, 250),
+            (500, 32, 25),
+            (100, 128, 100),
+            (499, 32, 1),
+            (7, 1, 1),
+        ] {
+            assert_eq!(largest_divisor(count, most), batch, "{count} samples");
+        }
+        for (count, batch, times) in [(500, 32, 8), (500, 20, 1), (5, 3, 3), (2, 8, 4), (6, 4, 2)] {
+            assert_eq!(
+                repetitions(count, batch),
+                times,
+                "{count} samples in batches of {batch}"
+            );
+        }
+    }
 }

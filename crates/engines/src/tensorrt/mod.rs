@@ -36,7 +36,7 @@ mod written_input;
 
 use std::sync::Arc;
 
-use regatta_types::documents::EngineKind;
+use regatta_types::{documents::EngineKind, layout::Layout};
 
 pub use self::{
     build_options::BuildOptions,
@@ -98,6 +98,10 @@ impl EngineBackend for TensorRtBackend {
             window_batch: request.gpu.batch.unwrap_or(1),
             answers_at_once: false,
         }
+    }
+
+    fn window_layout(&self) -> Layout {
+        self.request.input_format.unwrap_or_default()
     }
 
     /// A named engine would not be the one that is built.

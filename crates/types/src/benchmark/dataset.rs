@@ -43,6 +43,9 @@ pub struct Download {
     /// The size of these files together, in bytes, if it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// The number of samples that a calibration list names; `None` if these are only known from the data. Not part of a run's spec.
+    #[serde(default, skip_serializing)]
+    pub samples: Option<usize>,
     /// Published checksums, as `md5:HEX` or `sha256:HEX`, behind the name of the file that they are of unless it is the one at `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checksums: Vec<String>,

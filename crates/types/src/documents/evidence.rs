@@ -232,6 +232,9 @@ pub struct DeviceFacts {
     /// The maximum size of all assets on the agent in bytes, in a hello only. Older agents do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets_max_bytes: Option<u64>,
+    /// Whether the helper that sets power mode, clocks and fan is installed, in a hello only. Older agents do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_helper: Option<bool>,
     /// The revisions of the official LoadGen that runs can name, in a hello only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loadgens: Vec<String>,

@@ -47,7 +47,10 @@ impl Subject<'_> {
         Ok(Some(CalibrationFact {
             list: index,
             is_made: is_list_made(&target, listed.as_deref(), &self.scratch),
-            bytes: listed.and_then(|names| sample_bytes(&target, names.len())),
+            bytes: listed
+                .map(|names| names.len())
+                .or(list.samples)
+                .and_then(|samples| sample_bytes(&target, samples)),
             present_bytes: present_bytes(&directory),
             directory: target.dataset.dir,
             obstacle: missing.map(|missing| Obstacle {

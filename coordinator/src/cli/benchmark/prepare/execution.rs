@@ -8,7 +8,7 @@ use regatta_fsutil::atomic_file::rename_flushed;
 use regatta_prep::PrepError;
 use regatta_types::{
     benchmark::{Benchmark, Download},
-    samples::{Form, Quantised, Rounding},
+    samples::Form,
 };
 
 use super::{
@@ -22,7 +22,7 @@ use crate::{
         Context, asset,
         context::tell,
         data::{ARCHIVES, PART, fetch_file},
-        prep::{NotMade, PUBLISHED, SampleRequest, published_scale},
+        prep::{NotMade, SampleRequest, published_quantisation},
     },
     exit::Failure,
 };
@@ -132,15 +132,10 @@ impl Execution<'_> {
     fn prepare(&self, subject: &Subject<'_>, form: Form, calibration: Option<&Path>) -> Result<(), Failure> {
         let benchmark = subject.benchmark;
         let labels = subject.labels();
-        let scale = published_scale(benchmark, form).filter(|_| calibration.is_none());
         let request = SampleRequest {
             benchmark,
             form,
-            quantised: scale.map(|scale| Quantised {
-                scale,
-                rounding: Rounding::default(),
-                source: PUBLISHED.to_owned(),
-            }),
+            quantised: published_quantisation(benchmark, form).filter(|_| calibration.is_none()),
             data: subject.data(),
             labels: labels.as_deref(),
             calibration,

@@ -76,7 +76,13 @@ impl Exporter<'_> {
         let into = network.parent().unwrap_or(scratch);
         let work = WorkDirectory::create(into)?;
         let mut command = Command::new(&python);
-        command.arg(&script).arg(weights).arg(&work.0);
+        command.arg(&script);
+        if let Some(network) = &model.encoder_decoder {
+            // The last token of a transcript is no input.
+            let positions = (network.prompt.len() + network.most_tokens).saturating_sub(1);
+            command.arg("--positions").arg(positions.to_string());
+        }
+        command.arg(weights).arg(&work.0);
         run(&mut command, &format!("tools/{}", tool.name))?;
         let files = model.files();
         let names: Vec<&Path> = files

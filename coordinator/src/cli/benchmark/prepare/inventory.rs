@@ -24,7 +24,7 @@ use crate::{
     cli::{
         asset::places,
         data::{ARCHIVES, DownloadPlace, FileState, PART, count_files},
-        prep::published_scale,
+        prep::published_quantisation,
     },
     exit::Failure,
 };
@@ -199,7 +199,7 @@ impl Subject<'_> {
         match &formed.prep {
             Some(Prep::Published { .. }) => has_files,
             _ => {
-                let scale = published_scale(formed, formed.form());
+                let scale = published_quantisation(formed, formed.form()).map(|quantised| quantised.scale);
                 // Samples of another scale have the same type and size.
                 let has_scale = |set: &SampleSet| {
                     let own = set.quantised.as_ref().map(|quantised| quantised.scale);
@@ -222,7 +222,7 @@ impl Subject<'_> {
             });
         }
         let is_int8 = form.dtype == regatta_types::benchmark::Dtype::Int8;
-        if !is_int8 || published_scale(self.benchmark, form).is_some() {
+        if !is_int8 || published_quantisation(self.benchmark, form).is_some() {
             return None;
         }
         let (dtype, layout) = (form.dtype.word(), form.layout);

@@ -110,13 +110,13 @@ pub(super) fn expect_fits_on<'a>(
 ) -> Result<(), Failure> {
     for (subject, facts) in subjects {
         for &form in &subject.needs.forms {
-            let bytes = run_bytes(subject, facts, form)?;
+            let assets = RunAssets::of(subject, facts, form)?;
             let too_small = devices.iter().find_map(|device| {
                 let most = assets_max(device);
-                (bytes > most).then_some((device, most))
+                (assets.bytes > most).then_some((device, most))
             });
             if let Some((device, most)) = too_small {
-                return Err(too_large(subject, form, bytes, device, most));
+                return Err(too_large(subject, &assets, device, most));
             }
         }
     }
@@ -131,15 +131,36 @@ fn assets_max(device: &DeviceRow) -> u64 {
     reported.unwrap_or(DEFAULT_MAX_MIB << 20)
 }
 
-/// Returns the total size in bytes of one run's assets, as far as it is known.
-fn run_bytes(subject: &Subject<'_>, facts: &Facts, form: Form) -> Result<u64, Failure> {
-    let formed = subject.benchmark.in_form(form).map_err(Failure::usage)?;
-    let places = places(&formed);
-    let of_run = facts.assets.iter().filter(|asset| places.contains(&asset.path));
-    Ok(of_run.filter_map(|asset| asset.bytes).sum())
+/// The assets of one run.
+struct RunAssets {
+    form: Form,
+    /// Their total size, as far as it is known.
+    bytes: u64,
+    /// Whether calibration samples are among them.
+    has_calibration: bool,
 }
 
-fn too_large(subject: &Subject<'_>, form: Form, bytes: u64, device: &DeviceRow, most: u64) -> Failure {
+impl RunAssets {
+    fn of(subject: &Subject<'_>, facts: &Facts, form: Form) -> Result<Self, Failure> {
+        let formed = subject.benchmark.in_form(form).map_err(Failure::usage)?;
+        let mut places = places(&formed);
+        // Each run of int8 engines has them, because it builds a missing engine.
+        places.extend(facts.calibration.iter().map(|set| set.directory.clone()));
+        let of_run = facts.assets.iter().filter(|asset| places.contains(&asset.path));
+        Ok(Self {
+            form,
+            bytes: of_run.filter_map(|asset| asset.bytes).sum(),
+            has_calibration: facts.calibration.is_some(),
+        })
+    }
+}
+
+fn too_large(subject: &Subject<'_>, assets: &RunAssets, device: &DeviceRow, most: u64) -> Failure {
+    let &RunAssets { form, bytes, .. } = assets;
+    let parts = match assets.has_calibration {
+        true => "they, the calibration samples and the model",
+        false => "they and the model",
+    };
     let reported = device
         .reported_facts()
         .ok()
@@ -149,7 +170,7 @@ fn too_large(subject: &Subject<'_>, form: Form, bytes: u64, device: &DeviceRow, 
         None => ", the default: its agent does not report it",
     };
     Failure::could_not(format!(
-        "{} is too small for a run of {} with samples as {form}: they and the model have {}, and it keeps {} of assets \
+        "{} is too small for a run of {} with samples as {form}: {parts} have {}, and it keeps {} of assets \
          at most (`assets_max_mib` in its agent.toml{by_default})",
         device.name,
         subject.benchmark.name,

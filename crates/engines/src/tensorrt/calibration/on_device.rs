@@ -1,4 +1,5 @@
-//! Copies calibration samples to the device, batch by batch.
+//! Copies calibration samples to the device, batch by batch. Samples that do not fill the batches are repeated from the first one until a batch
+//! ends with the last one: TensorRT then sees each sample equally often, and finds the same scales.
 
 use std::error::Error;
 
@@ -11,7 +12,9 @@ use super::{InputSamples, Samples, read};
 pub struct OnDevice<'a> {
     samples: &'a Samples,
     batch: usize,
+    /// The number of samples that were copied, and of all that will be, with repetitions.
     next: usize,
+    end: usize,
     stream: Stream,
     /// The memory for each input of the samples.
     memories: Vec<(HostMemory, DeviceMemory)>,
@@ -27,7 +30,9 @@ impl<'a> OnDevice<'a> {
     ///
     /// # Errors
     /// When there is no device, or it has too little memory.
-    pub fn new(samples: &'a Samples, batch: usize) -> anyhow::Result<Self> {
+    pub fn new(samples: &'a Samples, batch: u32) -> anyhow::Result<Self> {
+        let end = samples.count() * samples.repetitions(batch);
+        let batch = batch as usize;
         let context: Context = Driver::open()?.context(0)?;
         let memories = samples.inputs.iter().map(|input| {
             let bytes = input.input.sample_bytes * batch;
@@ -40,6 +45,7 @@ impl<'a> OnDevice<'a> {
             samples,
             batch,
             next: 0,
+            end,
             stream: Stream::new(&context)?,
             memories: memories.collect::<anyhow::Result<_>>()?,
         })
@@ -62,20 +68,20 @@ impl Calibrator for OnDevice<'_> {
     }
 
     fn next_batch(&mut self, inputs: &[String]) -> Result<Option<Vec<u64>>, Box<dyn Error + Send + Sync>> {
-        let batch = self.next..self.next + self.batch;
-        if batch.end > self.samples.count() {
+        if self.next >= self.end {
             return Ok(None);
         }
+        let count = self.samples.count();
         for (input, (host, device)) in self.samples.inputs.iter().zip(&mut self.memories) {
             let chunks = host.bytes_mut().chunks_exact_mut(input.input.sample_bytes);
-            for (place, data) in input.places[batch.clone()].iter().zip(chunks) {
-                read(place, data)?;
+            for (number, data) in (self.next..).zip(chunks) {
+                read(&input.places[number % count], data)?;
             }
             // SAFETY: both memories outlive the copy, and nothing accesses them before the synchronisation below.
             unsafe { self.stream.copy_to_device(device, host, host.bytes().len()) }?;
         }
         self.stream.synchronize()?;
-        self.next = batch.end;
+        self.next += self.batch;
         let addresses = inputs.iter().map(|name| self.address(name));
         Ok(Some(addresses.collect::<Result<_, _>>()?))
     }
