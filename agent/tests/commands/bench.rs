@@ -58,6 +58,38 @@ fn every_scenario_runs_for_accuracy_and_performance_on_tract() {
     }
 }
 
+#[cfg(feature = "tract")]
+#[test]
+fn a_network_with_a_fixed_batch_computes_batches_of_it() {
+    let fixture = Fixture::new();
+    let shape = fixture::onnx::Shape {
+        batch: Some(1),
+        ..fixture::onnx::Shape::default()
+    };
+    fs::write(fixture.path("model.onnx"), fixture::onnx::classifier(&shape)).unwrap();
+    let run = |batch| {
+        let flags = [
+            ("--engine", "tract"),
+            ("--scenario", "Offline"),
+            ("--mode", "AccuracyOnly"),
+            ("--duration", LEFT_OUT),
+            ("--set", batch),
+        ];
+        let ended = bench(&fixture, &flags);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(
+            answers(&fixture),
+            (0..fixture::TOTAL).map(fixture::class).collect::<Vec<_>>()
+        );
+        ended.stderr
+    };
+    let warning = "the batch of ./model.onnx is fixed at 1, so batches of 1 are computed instead of 8; \
+                   hint: export it with a free batch";
+    assert_eq!(run("batch_size=8").matches(warning).count(), 1);
+    let quiet = run("batch_size=1");
+    assert!(!quiet.contains("fixed"), "{quiet}");
+}
+
 /// The answers in the accuracy log, by sample.
 #[cfg(feature = "tract")]
 fn answers(fixture: &Fixture) -> Vec<i32> {
@@ -525,19 +557,6 @@ mod with_data {
                 );
             },
             &[TRACT],
-        ),
-        (
-            "model with a fixed batch",
-            |f| {
-                model(
-                    f,
-                    &onnx::Shape {
-                        batch: Some(1),
-                        ..onnx::Shape::default()
-                    },
-                );
-            },
-            &[TRACT, ("--scenario", "Offline"), ("--set", "batch_size=8")],
         ),
         (
             "another model than the benchmark's",

@@ -12,6 +12,7 @@ mod encoder_decoder;
 mod engine;
 mod error;
 mod exchange;
+mod fixed_batch;
 mod host_network;
 mod load;
 mod load_request;

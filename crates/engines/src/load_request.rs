@@ -21,8 +21,6 @@ pub struct LoadRequest<'a> {
     /// Batch sizes that the engine must be fast at, each at least 1; never empty. Other sizes up to the largest work
     /// too. With sliding windows, these are windows.
     pub batch_sizes: &'a [usize],
-    /// Whether the user set the largest batch size. A smaller one is then not acceptable.
-    pub batch_size_is_request: bool,
     /// Whether any batch size is acceptable, so that the engine may choose its own.
     pub takes_any_batch: bool,
     /// Number of engines for the model, at least 1.

@@ -433,7 +433,6 @@ pub fn load_request<'a>(
         volumes: Arc::default(),
         sequences: Arc::default(),
         batch_sizes,
-        batch_size_is_request: true,
         takes_any_batch: false,
         streams,
     }

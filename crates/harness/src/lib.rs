@@ -125,7 +125,6 @@ impl Harness {
             volumes: library.volumes(),
             sequences: Arc::clone(&sequences),
             batch_sizes: &plan.batch_sizes,
-            batch_size_is_request: plan.batch_size_is_request,
             takes_any_batch: test.scenario == Scenario::Offline,
             streams: plan.streams,
         };

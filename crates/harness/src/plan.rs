@@ -78,8 +78,6 @@ const OFFLINE_BATCH: usize = 16;
 pub struct ServingPlan {
     /// Batch sizes that the engine must be fast at, the largest last. With sliding windows, numbers of windows.
     pub batch_sizes: Vec<usize>,
-    /// Whether the user set the largest batch size.
-    pub batch_size_is_request: bool,
     /// Number of engines that compute at the same time.
     pub streams: usize,
     /// The thread that computes.
@@ -141,10 +139,6 @@ impl ServingPlan {
             batch_sizes: match windows {
                 Some(windows) => vec![windows],
                 None => quick_sizes(scenario, batch, samples_per_query, shared),
-            },
-            batch_size_is_request: match windows {
-                Some(windows) => settings.window_batch == Some(windows),
-                None => requested_batch == Some(batch),
             },
             streams,
             dispatch,

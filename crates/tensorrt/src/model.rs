@@ -11,7 +11,10 @@ use regatta_fsutil::{
     regular_file,
 };
 
-use crate::{error::ModelError, onnx};
+use crate::{
+    error::ModelError,
+    onnx::{self, NetworkInput},
+};
 
 /// An ONNX model on disk, with its files of weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,7 @@ pub struct Model {
     path: PathBuf,
     /// The names of the files of weights, relative to the model's directory.
     weights: BTreeSet<String>,
+    inputs: Vec<NetworkInput>,
     outputs: Vec<String>,
     reduced_precision: Option<bool>,
     is_quantised: Option<bool>,
@@ -49,6 +53,7 @@ impl Model {
         Ok(Self {
             path: path.to_owned(),
             weights: contents.weights,
+            inputs: contents.inputs,
             outputs: contents.outputs,
             reduced_precision: contents.is_complete.then_some(contents.has_reduced_precision),
             is_quantised: contents.is_complete.then_some(contents.has_quantizers),
@@ -65,6 +70,18 @@ impl Model {
     #[must_use]
     pub const fn is_quantised(&self) -> Option<bool> {
         self.is_quantised
+    }
+
+    /// Returns the dimensions of an input, the batch first: of the one with this name, or without a name of the only one. A dimension that is
+    /// free is `None`. Returns `None` if there is no such input, or if its dimensions are unknown.
+    #[must_use]
+    pub fn input_dims(&self, name: Option<&str>) -> Option<&[Option<u64>]> {
+        let input = match (name, &*self.inputs) {
+            (Some(name), inputs) => inputs.iter().find(|input| input.name == name),
+            (None, [only]) => Some(only),
+            _ => None,
+        };
+        input.map(|input| &*input.dims).filter(|dims| !dims.is_empty())
     }
 
     /// Returns the names of the outputs, in the order of the file. An engine may have them in another order.
@@ -191,6 +208,32 @@ mod tests {
         let branch = field(1, &field(5, &field(6, &output(b"inner"))));
         let bytes = field(7, &[output(b"scores"), branch, output(b"state_next")].concat());
         assert_eq!(read_model(&bytes).1.outputs(), ["scores", "state_next"]);
+    }
+
+    #[test]
+    fn dimensions_are_those_of_the_inputs() {
+        let dim = |value: &[u8]| field(1, value);
+        let input = |name: &[u8], dims: &[Vec<u8>]| {
+            let kind = field(2, &field(1, &[&[8, 1], &*field(2, &dims.concat())].concat()));
+            field(11, &[field(1, name), kind].concat())
+        };
+        let free = dim(&field(2, b"N"));
+        // A weight of an old file, which is an input without a name of the benchmark's.
+        let inputs = [
+            input(b"weights", &[dim(&[8, 64]), dim(&[8, 3])]),
+            input(b"images", &[free, dim(&[8, 3]), dim(&[8, 0x80, 5])]),
+            input(b"scalar", &[]),
+        ];
+        let (_directory, found) = read_model(&field(7, &inputs.concat()));
+        let dims = |name| found.input_dims(name);
+        assert_eq!(dims(Some("images")), Some(&[None, Some(3), Some(640)][..]));
+        assert_eq!(dims(Some("weights")), Some(&[Some(64), Some(3)][..]));
+        assert_eq!(
+            (dims(Some("scalar")), dims(Some("other")), dims(None)),
+            (None, None, None)
+        );
+        let (_directory, only) = read_model(&field(7, &inputs[0]));
+        assert_eq!(only.input_dims(None), Some(&[Some(64), Some(3)][..]));
     }
 
     #[test]

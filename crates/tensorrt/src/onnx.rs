@@ -1,5 +1,5 @@
-//! A scanner of ONNX files (onnx.proto of ONNX 1.16). Reads the layers' kinds, the weights' types and the names of outputs and further
-//! files, and skips the rest of the protobuf message. It does not validate the network: TensorRT does.
+//! A scanner of ONNX files (onnx.proto of ONNX 1.16). Reads the layers' kinds, the weights' types, the inputs' dimensions and the names of
+//! outputs and further files, and skips the rest of the protobuf message. It does not validate the network: TensorRT does.
 
 use std::{
     collections::BTreeSet,
@@ -20,6 +20,8 @@ const MAX_DEPTH: u32 = 64;
 pub(crate) struct ModelContents {
     /// The names of the files of weights, relative to the model's directory.
     pub(crate) weights: BTreeSet<String>,
+    /// The network's inputs. Old files have the weights among them.
+    pub(crate) inputs: Vec<NetworkInput>,
     /// The names of the network's outputs, in their order.
     pub(crate) outputs: Vec<String>,
     /// Whether the network contains Q/DQ operators.
@@ -28,6 +30,14 @@ pub(crate) struct ModelContents {
     pub(crate) has_reduced_precision: bool,
     /// Whether the scanner could parse the complete file.
     pub(crate) is_complete: bool,
+}
+
+/// An input of the network.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NetworkInput {
+    pub(crate) name: String,
+    /// Its dimensions; `None` for one that is free.
+    pub(crate) dims: Vec<Option<u64>>,
 }
 
 /// Scans a message of `length` bytes. An invalid message gives the contents before its first error.
@@ -64,6 +74,12 @@ enum MessageKind {
     Attribute,
     Tensor,
     SparseTensor,
+    /// An input of the network, and the messages down to its dimensions.
+    Input,
+    InputType,
+    InputTensor,
+    InputShape,
+    InputDimension,
     /// An output of the network.
     Output,
     /// An entry of a tensor's `external_data`.
@@ -82,6 +98,11 @@ impl MessageKind {
                 Self::Tensor
             }
             (Self::Network | Self::Graph, 15) | (Self::Attribute, 22 | 23) => Self::SparseTensor,
+            (Self::Network, 11) => Self::Input,
+            (Self::Input, 2) => Self::InputType,
+            (Self::InputType, 1) => Self::InputTensor,
+            (Self::InputTensor, 2) => Self::InputShape,
+            (Self::InputShape, 1) => Self::InputDimension,
             (Self::Network, 12) => Self::Output,
             (Self::Node, 5) => Self::Attribute,
             (Self::Tensor, 13) => Self::Entry,
@@ -101,6 +122,11 @@ impl<R: Read + Seek> Scanner<R> {
     fn message(&mut self, kind: MessageKind, end: u64, depth: u32) -> io::Result<()> {
         // An entry's key precedes its value.
         let mut is_location = false;
+        match (kind, self.contents.inputs.last_mut()) {
+            (MessageKind::Input, _) => self.contents.inputs.push(NetworkInput::default()),
+            (MessageKind::InputDimension, Some(input)) => input.dims.push(None),
+            _ => {}
+        }
         while self.position < end {
             let key = self.varint()?;
             let field = key >> 3;
@@ -109,6 +135,12 @@ impl<R: Read + Seek> Scanner<R> {
                     let value = self.varint()?;
                     self.contents.has_reduced_precision |=
                         kind == MessageKind::Tensor && field == 2 && value == FLOAT16;
+                    if kind == MessageKind::InputDimension && field == 1 {
+                        let dims = self.contents.inputs.last_mut().map(|input| &mut input.dims);
+                        if let Some(dim) = dims.and_then(|dims| dims.last_mut()) {
+                            *dim = Some(value);
+                        }
+                    }
                 }
                 1 => self.skip(8, end)?,
                 5 => self.skip(4, end)?,
@@ -122,6 +154,13 @@ impl<R: Read + Seek> Scanner<R> {
                             let is_quantizer = self.string(length, end)? == QUANTIZE;
                             self.contents.has_quantizers |= is_quantizer;
                             self.contents.has_reduced_precision |= is_quantizer;
+                        }
+                        (_, MessageKind::Input, 1) => {
+                            let name =
+                                String::from_utf8(self.string(length, end)?).map_err(|_| invalid_data())?;
+                            if let Some(input) = self.contents.inputs.last_mut() {
+                                input.name = name;
+                            }
                         }
                         (_, MessageKind::Output, 1) => {
                             let name = self.string(length, end)?;

@@ -1,5 +1,7 @@
 //! Tests of settings that require how an engine was built: its workspace, its exact batch, profiles for the streams.
 
+use std::fs;
+
 use crate::support::place::{Place, expected, missing_engine};
 
 fn refused(place: &Place, settings: &[&str]) -> String {
@@ -71,9 +73,9 @@ fn dla_engines_have_the_memory_and_fallback_that_the_settings_request() {
     assert!(!command.contains("--dla-sram"), "{command}");
     assert_eq!(built.code, 0, "{built:?}");
     let engine = |sram: u64| {
-        let engines = std::fs::read_dir(place.fakes.engines()).unwrap();
-        let plans = engines
-            .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("engine.plan")).ok());
+        let engines = fs::read_dir(place.fakes.engines()).unwrap();
+        let plans =
+            engines.filter_map(|entry| fs::read_to_string(entry.unwrap().path().join("engine.plan")).ok());
         let is_of_sram = |plan: &String| plan.contains(" dla 0 ") && plan.contains(&format!(" sram {sram} "));
         plans.filter(is_of_sram).count()
     };
@@ -139,4 +141,61 @@ fn the_missing_engine_is_in_the_json() {
     let built = place.agent(&words, &[]);
     assert_eq!(built.code, 0, "{built:?}");
     runs(&place, &["gpu_batch_size=4"]);
+}
+
+/// Writes a network that has only an input, which is all that the agent reads of it. A dimension of 0 is free.
+fn write_network(place: &Place, dims: &[u8]) {
+    let field = |number: u8, bytes: &[u8]| {
+        let length = u8::try_from(bytes.len()).unwrap();
+        [&[number << 3 | 2, length], bytes].concat()
+    };
+    let dim = |&dim: &u8| field(1, &if dim == 0 { field(2, b"any") } else { vec![8, dim] });
+    let shape: Vec<u8> = dims.iter().flat_map(dim).collect();
+    let kind = field(1, &[&[8, 1][..], &field(2, &shape)].concat());
+    let input = [field(1, b"image"), field(2, &kind)].concat();
+    fs::write(place.fixture.path("model.onnx"), field(7, &field(11, &input))).unwrap();
+}
+
+/// Builds the missing engine of a run in Offline with batches of 8. Returns the command.
+fn build_missing(place: &Place, environment: &[(&str, &str)]) -> String {
+    let missing = place.bench("Offline", "AccuracyOnly", &["gpu_batch_size=8"], environment);
+    let words = missing_engine(&missing.stdout);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let built = place.agent(&words, environment);
+    assert_eq!(built.code, 0, "{built:?}");
+    words.join(" ")
+}
+
+/// As exporters of detection networks leave it by default.
+#[test]
+fn a_network_with_a_fixed_batch_is_built_and_run_in_it() {
+    let place = Place::new();
+    write_network(&place, &[1, 1, 8, 8]);
+    let environment = [("FAKE_TRT_FIXED", "1")];
+    let command = build_missing(&place, &environment);
+    assert!(command.contains(" --batch 1 "), "{command}");
+    let run = |settings: &[&str]| {
+        let ended = place.bench("Offline", "AccuracyOnly", settings, &environment);
+        assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+        ended.stderr
+    };
+    let warning = "the batch of ./model.onnx is fixed at 1, so batches of 1 are computed instead of 8";
+    assert_eq!(run(&["gpu_batch_size=8"]).matches(warning).count(), 1);
+    let quiet = run(&["gpu_batch_size=1"]);
+    assert!(!quiet.contains("fixed"), "{quiet}");
+}
+
+/// As exporters of detection networks leave them if the batch should be free.
+#[test]
+fn free_dimensions_of_an_image_are_those_of_the_samples() {
+    let place = Place::new();
+    write_network(&place, &[0, 1, 0, 0]);
+    let environment = [("FAKE_TRT_FREE", "1")];
+    let command = build_missing(&place, &environment);
+    assert!(
+        command.contains(" --batch 8 ") && command.contains(" --input-shape 1,8,8"),
+        "{command}"
+    );
+    let ended = place.bench("Offline", "AccuracyOnly", &["gpu_batch_size=8"], &environment);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
 }

@@ -109,7 +109,6 @@ impl Bench {
             volumes: Arc::default(),
             sequences: Arc::new(SequenceBuckets::default()),
             batch_sizes: &[1],
-            batch_size_is_request: false,
             takes_any_batch: false,
             streams,
         };

@@ -13,6 +13,10 @@ use crate::{EngineError, LoadRequest, MissingEngine};
 pub(super) struct Here {
     /// The model's SHA-256, hexadecimal.
     pub(super) onnx_sha256: String,
+    /// The batch of the network, if it is not free.
+    pub(super) fixed_batch: Option<usize>,
+    /// Whether the input of the samples has other free dimensions, which a build fixes.
+    pub(super) has_free_dims: bool,
     /// The SHA-256 of each library with plug-ins, hexadecimal.
     pub(super) plugins: Vec<String>,
     /// The SHA-256 of the requested calibration, hexadecimal. `None` accepts any engine.
@@ -32,7 +36,7 @@ struct EngineQuery<'a> {
     here: &'a Here,
     unit_request: &'a UnitRequest,
     dla: bool,
-    /// The largest batch that the run gives to the unit.
+    /// The largest batch that the run gives to the unit, or the network's own.
     batch: usize,
 }
 
@@ -52,7 +56,9 @@ pub(super) fn choose(
         here,
         unit_request,
         dla,
-        batch: unit_request.batch.unwrap_or(requested_batch(request.load)),
+        batch: here
+            .fixed_batch
+            .unwrap_or_else(|| requested_batch(request.load, unit_request)),
     };
     match &unit_request.engine {
         Some(names) => query.named(query.name_of_model(names)?),
@@ -258,6 +264,7 @@ impl EngineQuery<'_> {
             batch: self.batch,
             streams: self.unit_request.streams,
             dla: self.dla,
+            has_free_dims: self.here.has_free_dims,
             has_precision_flags: self.here.tensorrt.has_precision_flags(),
         };
         not_built(self.request, reason, &built_for)
@@ -328,13 +335,16 @@ pub(super) fn too_few_profiles(
         batch: manifest.batch as usize,
         streams,
         dla: manifest.dla.is_some(),
+        has_free_dims: !manifest.input_shapes.is_empty(),
         has_precision_flags: manifest.tensorrt.has_precision_flags(),
     };
     not_built(request, reason, &built_for)
 }
 
-fn requested_batch(request: &LoadRequest<'_>) -> usize {
-    request.batch_sizes.iter().copied().fold(1, usize::max)
+/// Returns the largest batch that a run gives to a unit.
+pub(super) fn requested_batch(request: &LoadRequest<'_>, unit_request: &UnitRequest) -> usize {
+    let largest = request.batch_sizes.iter().copied().fold(1, usize::max);
+    unit_request.batch.unwrap_or(largest)
 }
 
 /// What a missing engine is built for, besides the request.
@@ -342,6 +352,8 @@ struct BuiltFor {
     batch: usize,
     streams: usize,
     dla: bool,
+    /// Whether the samples' input has free dimensions besides the batch.
+    has_free_dims: bool,
     /// Whether this TensorRT takes precisions as flags, and not from the network.
     has_precision_flags: bool,
 }
@@ -373,7 +385,7 @@ fn not_built(
         batch: built_for.batch,
         profiles: if dla { 1 } else { built_for.streams.max(1) },
         precision,
-        input_shapes: inputs::built_shapes(&load.benchmark.model, &load.sequences),
+        input_shapes: inputs::built_shapes(&load.benchmark.model, &load.sequences, built_for.has_free_dims),
         input: inputs::built_format(tensorrt, dla),
         workspace_bytes: tensorrt.build.workspace_bytes,
         optimization_level: tensorrt.build.optimization_level,

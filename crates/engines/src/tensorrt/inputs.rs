@@ -95,10 +95,15 @@ fn has_shapes(built: &[InputShape], model: &Model, sequences: &SequenceBuckets) 
     built.iter().all(is_of_samples)
 }
 
-/// Returns the input shapes to build an engine with: those of a model with several inputs. Models with one input rarely have free
-/// dimensions, and then the build reports it.
-pub(super) fn built_shapes(model: &Model, sequences: &SequenceBuckets) -> Vec<InputShape> {
-    if model.further_inputs.is_empty() {
+/// Returns the input shapes to build an engine with: those of a model with several inputs, or whose only one `has_free_dims` besides the batch.
+pub(super) fn built_shapes(
+    model: &Model,
+    sequences: &SequenceBuckets,
+    has_free_dims: bool,
+) -> Vec<InputShape> {
+    // Windows of volumes are cut to the network's own size.
+    let needs_shapes = has_free_dims && model.windows.is_none();
+    if model.further_inputs.is_empty() && !needs_shapes {
         return Vec::new();
     }
     let mut shapes = sequences::input_shapes(model, sequences);

@@ -3,7 +3,7 @@
 use std::{error::Error, iter};
 
 use regatta_cuda::Context;
-use regatta_tensorrt::{Model, TensorRt, plugin_hashes};
+use regatta_tensorrt::{Model, ModelError, TensorRt, plugin_hashes};
 use regatta_types::documents::EngineKind;
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     loaded_unit::{LoadedUnit, StreamPlace},
     request::{TensorRtLoad, TensorRtRequest},
 };
-use crate::{Description, EngineError, LoadRequest, chip::chip, model_file};
+use crate::{Description, EngineError, LoadRequest, chip::chip, fixed_batch, model_file};
 
 /// CUDA and TensorRT with the plug-ins of a run.
 pub(super) struct Machine {
@@ -53,8 +53,11 @@ impl Machine {
     /// [`EngineError`] when an engine is missing or does not fit.
     pub(super) fn units(&self, request: TensorRtLoad<'_>) -> Result<Vec<LoadedUnit>, EngineError> {
         let tensorrt = request.tensorrt;
+        let network = network_file(request.load)?;
         let here = choice::Here {
-            onnx_sha256: onnx_sha256(request.load)?,
+            fixed_batch: network.fixed_batch,
+            has_free_dims: network.has_free_dims,
+            onnx_sha256: network.sha256,
             calibration: tensorrt
                 .calibration
                 .as_deref()
@@ -65,6 +68,7 @@ impl Machine {
             tensorrt: self.tensorrt.version(),
             chip: chip(Some(self.first().device())),
         };
+        warn_of_fixed_batch(request, network.fixed_batch);
         // DLA cores belong to the chip of the first GPU.
         let of_gpus = self.contexts.iter().chain(iter::repeat(self.first()));
         let units = tensorrt.units().into_iter().zip(of_gpus);
@@ -129,14 +133,47 @@ impl Machine {
     }
 }
 
-/// Returns the hash that identifies the model in manifests. It covers the benchmark's file and the weight files that it
-/// names.
-fn onnx_sha256(request: &LoadRequest<'_>) -> Result<String, EngineError> {
-    let own = model_file::checked_hash(request)?;
-    let known = Model::read(&request.model_file).and_then(|model| model.sha256_with(own));
-    known.map_err(|error| EngineError::ModelRefused {
+/// What is known of a network without TensorRT.
+struct NetworkFile {
+    /// The hash that identifies the model in manifests. It covers the benchmark's file and the weight files that it names.
+    sha256: String,
+    /// The batch, if it is not free.
+    fixed_batch: Option<usize>,
+    /// Whether the samples' input has other free dimensions.
+    has_free_dims: bool,
+}
+
+fn network_file(request: &LoadRequest<'_>) -> Result<NetworkFile, EngineError> {
+    let refused = |error: ModelError| EngineError::ModelRefused {
         engine: EngineKind::Tensorrt,
         file: request.model_file.clone(),
         source: error.into(),
+    };
+    let own = model_file::checked_hash(request)?;
+    let model = Model::read(&request.model_file).map_err(refused)?;
+    let input = request.benchmark.model.input_name.as_deref();
+    let (batch, others) = match model.input_dims(input) {
+        Some([batch, others @ ..]) => (*batch, others),
+        _ => (None, &[][..]),
+    };
+    Ok(NetworkFile {
+        fixed_batch: batch
+            .and_then(|batch| usize::try_from(batch).ok())
+            .filter(|&batch| batch > 0),
+        has_free_dims: others.contains(&None),
+        sha256: model.sha256_with(own).map_err(refused)?,
     })
+}
+
+/// Warns if the run's batches are larger than the network's.
+fn warn_of_fixed_batch(request: TensorRtLoad<'_>, fixed: Option<usize>) {
+    let units = request.tensorrt.units().into_iter();
+    let largest = units
+        .map(|unit| choice::requested_batch(request.load, request.tensorrt.of(unit)))
+        .max();
+    if let (Some(fixed), Some(largest)) = (fixed, largest)
+        && fixed < largest
+    {
+        fixed_batch::warn(&request.load.model_file, fixed, largest);
+    }
 }

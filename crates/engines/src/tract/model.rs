@@ -20,7 +20,7 @@ use tract_onnx::{
 
 use self::plan_input::PlanInput;
 use super::network::OnnxNetwork;
-use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch, model_file};
+use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch, fixed_batch, model_file};
 
 /// A plan for one batch size and one length of sequences.
 pub(super) struct Plan {
@@ -203,7 +203,7 @@ fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> bool {
     right_type && right_rank && right_dims
 }
 
-/// Returns the batch sizes to create plans for, ascending and unique: the requested sizes, or the model's fixed size.
+/// Returns the batch sizes to create plans for, ascending and unique: the requested sizes, or the model's fixed size. Warns if that is smaller.
 fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<usize>, EngineError> {
     let mut sizes = request.batch_sizes.to_vec();
     sizes.sort_unstable();
@@ -216,14 +216,13 @@ fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<u
         .dim(0)
         .and_then(|dim| dim.concretize())
         .and_then(|dim| dim.to_usize().ok());
-    match (bound, sizes.last()) {
-        (Some(bound), Some(&largest)) if request.batch_size_is_request && largest > bound => {
-            let reason = format!("its batch dimension is fixed at {bound}, but batch_size is {largest}");
-            Err(unfit(request, reason))
-        }
-        (Some(bound), _) => Ok(vec![bound]),
-        (None, _) => Ok(sizes),
+    let Some(bound) = bound else {
+        return Ok(sizes);
+    };
+    if let Some(&largest) = sizes.last().filter(|&&largest| largest > bound) {
+        fixed_batch::warn(&request.model_file, bound, largest);
     }
+    Ok(vec![bound])
 }
 
 /// Returns the optimised model for one batch size.
