@@ -10,6 +10,8 @@ mod detections;
 mod encoder_decoder;
 mod errors;
 #[cfg(feature = "tract")]
+mod exported_heads;
+#[cfg(feature = "tract")]
 mod near_detections;
 #[cfg(feature = "tract")]
 mod predictions;

@@ -65,7 +65,7 @@ pub(in crate::cli) struct PrepareArgs {
     /// The round whose scenarios are prepared [default: the newest]
     #[arg(long)]
     round: Option<String>,
-    /// The Python that exports networks, with numpy, onnx and for rnnt torch [default: one that is installed into the workspace]
+    /// The Python that exports networks, with numpy and onnx [default: one that is installed into the workspace]
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
     /// Show the steps and the space that they need, and change nothing

@@ -9,7 +9,7 @@ use std::{
 
 use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_text::quote_for_shell_if_needed;
-use regatta_types::benchmark::Model;
+use regatta_types::benchmark::{Detections, Model};
 
 use crate::{cli::context::tell, exit::Failure};
 
@@ -18,41 +18,59 @@ use crate::{cli::context::tell, exit::Failure};
 struct Tool {
     name: &'static str,
     text: &'static str,
-    /// The packages that it imports.
-    packages: &'static [&'static str],
-    /// The packages for weights in an `.npz`, for which PyTorch is not needed.
-    npz_packages: &'static [&'static str],
 }
 
 impl Tool {
-    /// Returns the tool for a model and its weights.
-    fn of(model: &Model, weights: &Path) -> Self {
-        let tool = if model.transducer.is_some() { RNNT } else { WHISPER };
-        let is_npz = weights.extension().is_some_and(|ending| ending == "npz");
-        Self {
-            packages: if is_npz { tool.npz_packages } else { tool.packages },
-            ..tool
+    /// Returns the tool for a model.
+    fn of(model: &Model) -> Option<Self> {
+        match (&model.transducer, &model.encoder_decoder, &model.detections) {
+            (Some(_), ..) => Some(RNNT),
+            (_, Some(_), _) => Some(WHISPER),
+            (.., Some(Detections::Heads(_))) => Some(RETINANET),
+            (.., Some(Detections::DefaultBoxes(_))) => Some(SSD),
+            _ => None,
         }
     }
+}
+
+/// Returns whether a tool exports the networks of a model from its published weights.
+pub(super) fn exports(model: &Model) -> bool {
+    Tool::of(model).is_some()
 }
 
 const RNNT: Tool = Tool {
     name: "export-rnnt",
     text: include_str!("../../../../../tools/export-rnnt"),
-    packages: &["numpy", "onnx", "torch"],
-    npz_packages: &["numpy", "onnx"],
 };
 const WHISPER: Tool = Tool {
     name: "export-whisper",
     text: include_str!("../../../../../tools/export-whisper"),
-    packages: &["numpy", "onnx"],
-    npz_packages: &["numpy", "onnx"],
 };
-/// A module that both tools import.
-const GRAPH: (&str, &str) = (
-    "onnx_graph.py",
-    include_str!("../../../../../tools/onnx_graph.py"),
-);
+const RETINANET: Tool = Tool {
+    name: "export-retinanet",
+    text: include_str!("../../../../../tools/export-retinanet"),
+};
+const SSD: Tool = Tool {
+    name: "export-ssd",
+    text: include_str!("../../../../../tools/export-ssd"),
+};
+/// The packages that the tools import.
+const PACKAGES: [&str; 2] = ["numpy", "onnx"];
+/// Modules that the tools import from their directory.
+const MODULES: [(&str, &str); 3] = [
+    (
+        "onnx_graph.py",
+        include_str!("../../../../../tools/onnx_graph.py"),
+    ),
+    (
+        "detection_graph.py",
+        include_str!("../../../../../tools/detection_graph.py"),
+    ),
+    (
+        "torch_file.py",
+        include_str!("../../../../../tools/torch_file.py"),
+    ),
+];
 
 /// The tools, and the Python that runs them.
 #[derive(Debug)]
@@ -67,9 +85,9 @@ impl Exporter<'_> {
     /// Exports a model's networks from its weights.
     ///
     /// # Errors
-    /// Returns an error when Python or a package is missing, or when the tool fails.
+    /// Returns an error when there is no tool for the model, when Python or a package is missing, or when the tool fails.
     pub(super) fn export(&self, model: &Model, weights: &Path, scratch: &Path) -> Result<(), Failure> {
-        let tool = Tool::of(model, weights);
+        let tool = Tool::of(model).ok_or_else(|| Failure::could_not("no tool exports this model"))?;
         let python = self.python(tool)?;
         let script = self.write_tool(tool)?;
         let network = scratch.join(&model.file);
@@ -105,28 +123,28 @@ impl Exporter<'_> {
     /// Returns a Python that has the tool's packages: the one that the user named, or the virtual environment's, which is created if necessary.
     fn python(&self, tool: Tool) -> Result<PathBuf, Failure> {
         if let Some(python) = self.python {
-            if has_packages(python, tool) {
+            if has_packages(python) {
                 return Ok(python.to_owned());
             }
             return Err(Failure::usage(anyhow::anyhow!(
                 "{} does not have {}",
                 python.display(),
-                tool.packages.join(", ")
+                PACKAGES.join(", ")
             ))
             .hint(format!(
                 "install them: {} -m pip install {}",
                 quote_for_shell_if_needed(&python.to_string_lossy()),
-                tool.packages.join(" ")
+                PACKAGES.join(" ")
             )));
         }
         let environment = self.directory.join("venv");
         let python = environment.join("bin/python");
-        if has_packages(&python, tool) {
+        if has_packages(&python) {
             return Ok(python);
         }
         tell(&format!(
             "installing {} into {}",
-            tool.packages.join(", "),
+            PACKAGES.join(", "),
             environment.display()
         ));
         make_directory(&self.directory)?;
@@ -137,13 +155,13 @@ impl Exporter<'_> {
         .and_then(|()| {
             let mut pip = Command::new(&python);
             pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-            run(pip.args(tool.packages), "pip")
+            run(pip.args(PACKAGES), "pip")
         });
         installed.map_err(|failure| {
             failure.hint(format!(
                 "on a machine that can install them, or by hand: a Python with {} is used with --python FILE; \
                  networks that tools/{} made elsewhere are used if they are in the scratch directory",
-                tool.packages.join(", "),
+                PACKAGES.join(", "),
                 tool.name
             ))
         })?;
@@ -152,7 +170,7 @@ impl Exporter<'_> {
 
     fn write_tool(&self, tool: Tool) -> Result<PathBuf, Failure> {
         make_directory(&self.directory)?;
-        for (name, text) in [(tool.name, tool.text), GRAPH] {
+        for (name, text) in MODULES.into_iter().chain([(tool.name, tool.text)]) {
             let path = self.directory.join(name);
             fs::write(&path, text)
                 .map_err(|error| Failure::could_not(format!("cannot write {}: {error}", path.display())))?;
@@ -213,8 +231,8 @@ fn replace(from: &Path, into: &Path, names: &[&Path]) -> io::Result<()> {
     sync_directory(into)
 }
 
-fn has_packages(python: &Path, tool: Tool) -> bool {
-    let imports = format!("import {}", tool.packages.join(", "));
+fn has_packages(python: &Path) -> bool {
+    let imports = format!("import {}", PACKAGES.join(", "));
     let mut command = Command::new(python);
     command.args(["-c", &imports]).stdin(Stdio::null());
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();

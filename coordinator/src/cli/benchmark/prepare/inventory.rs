@@ -15,6 +15,7 @@ use regatta_types::{
 
 use super::{
     archive_check::{self, UnpackedSize, unpacked_bytes},
+    exporter,
     needs::Needs,
     offers::{Content, Offers},
     plan::{AssetFact, CalibrationFact, DownloadFact, Facts, NetworkFact, Obstacle, SampleFact, Source},
@@ -126,14 +127,14 @@ impl Subject<'_> {
     /// Returns the source of a missing download, its size in bytes, and the size of its unpacked files.
     fn source(&self, download: &Download) -> Result<(Source, Option<u64>, Option<UnpackedSize>), Failure> {
         let offer = self.offers.of(download, self.benchmark, self.is_only);
-        match (offer.map(|offer| (&offer.content, &offer.path)), &download.fetch) {
-            (Some((Content::Archive(archive), path)), _) => {
+        match (offer.map(|offer| (&offer.content, offer)), &download.fetch) {
+            (Some((Content::Archive(archive), offer)), _) if !offer.is_the_file(download) => {
                 let size = archive_check::check(archive, download, self.benchmark, &self.scratch)?;
-                Ok((Source::OfferedArchive(path.clone()), None, Some(size)))
+                Ok((Source::OfferedArchive(offer.path.clone()), None, Some(size)))
             }
-            (Some((Content::File, path)), _) => {
-                let bytes = fs::metadata(path).ok().map(|found| found.len());
-                Ok((Source::OfferedFile(path.clone()), bytes, None))
+            (Some((Content::Archive(_) | Content::File, offer)), _) => {
+                let bytes = fs::metadata(&offer.path).ok().map(|found| found.len());
+                Ok((Source::OfferedFile(offer.path.clone()), bytes, None))
             }
             (_, Some(FetchKind::File)) => Ok((Source::FreeFile, download.bytes, None)),
             (_, Some(FetchKind::Archive(_))) => {
@@ -243,7 +244,7 @@ impl Subject<'_> {
         }
         NetworkFact {
             missing,
-            is_exported: model.transducer.is_some() || model.encoder_decoder.is_some(),
+            is_exported: exporter::exports(model),
         }
     }
 

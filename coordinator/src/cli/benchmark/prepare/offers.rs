@@ -126,17 +126,23 @@ impl Offer {
         })
     }
 
+    /// Returns whether it has the name of the file that a download becomes. Such a file is copied, even if it is an archive, as weights of
+    /// PyTorch are.
+    pub(super) fn is_the_file(&self, download: &Download) -> bool {
+        let own = self.path.file_name().and_then(|name| name.to_str());
+        own.is_some_and(|name| name == file_name(&download.path))
+    }
+
     fn is_named(&self, download: &Download, benchmark: &Benchmark) -> bool {
         let own = self.path.file_name().and_then(|name| name.to_str());
         let is_file = |name: &str| own == Some(name);
         match self.content {
             Content::Directory => false,
-            Content::Archive(_) => archive_names(download).any(is_file),
+            Content::Archive(_) => self.is_the_file(download) || archive_names(download).any(is_file),
             Content::File => {
                 let is_labels = download.purpose == DownloadPurpose::Labels
                     && matches!(benchmark.prep, Some(Prep::JpegImages(_)));
-                own.is_some_and(|name| name == file_name(&download.path))
-                    || (is_labels && JpegImages::LABEL_FILES.into_iter().any(is_file))
+                self.is_the_file(download) || (is_labels && JpegImages::LABEL_FILES.into_iter().any(is_file))
             }
         }
     }

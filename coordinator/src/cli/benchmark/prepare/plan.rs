@@ -202,9 +202,13 @@ impl Plan {
         let models = of_purpose(facts, DownloadPurpose::Model);
         let is_published = |path: &String| models.clone().any(|model| model.path == *path);
         if !is_exported && !missing.iter().all(is_published) {
+            let weights = models.clone().next().map(|model| format!("{}; ", model.title));
             self.obstacles.push(Obstacle {
                 what: format!("the network {first}"),
-                hint: "it is not published: docs/benchmarks.md describes how to make it".to_owned(),
+                hint: format!(
+                    "it is not published: {}docs/benchmarks.md describes how to make it",
+                    weights.unwrap_or_default()
+                ),
             });
             return;
         }
