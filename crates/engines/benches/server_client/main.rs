@@ -135,7 +135,6 @@ fn load(dir: &Path, benchmark: &Benchmark, is_streaming: bool) -> Result<Loaded,
         volumes: Arc::default(),
         sequences: Arc::new(SequenceBuckets::default()),
         batch_sizes: &[1],
-        batch_size_is_request: false,
         takes_any_batch: false,
         streams: 1,
     };
