@@ -14,14 +14,14 @@ rounds=$(dirname "$0")/../../../configs/rounds
 mkdir -p "$directory"
 
 checkout() { # name, revision
-    [ ! -d "$directory/$1/tools" ] || return 0
+    if [ -d "$directory/$1/tools" ] && { [ "$1" != v2.0 ] || [ -d "$directory/$1/vision" ]; }; then return 0; fi
     rm -rf "${directory:?}/$1"
     mkdir "$directory/$1"
-    # Only what is run: the clone may lack large files of other directories. PyPI has no LoadGen of the oldest round.
-    loadgen=
-    [ "$1" != v2.0 ] || loadgen=loadgen
-    # shellcheck disable=SC2086 # empty, or one word
-    git -C "$clone" archive "$2" -- $loadgen $(git -C "$clone" ls-tree --name-only "$2" tools/submission/ compliance/ |
+    # Only what is run: the clone may lack large files of other directories. PyPI has no LoadGen of the oldest round, the last one with SSD.
+    further=
+    [ "$1" != v2.0 ] || further="loadgen vision/classification_and_detection/python"
+    # shellcheck disable=SC2086 # empty, or words
+    git -C "$clone" archive "$2" -- $further $(git -C "$clone" ls-tree --name-only "$2" tools/submission/ compliance/ |
         grep -v directory_structure_samples) | tar -x -C "$directory/$1"
     echo "$1"
 }
