@@ -122,7 +122,7 @@ fn a_benchmark_of_the_endpoints_harness_is_refused_with_the_command_that_measure
         assert_eq!(code, Some(2), "{words:?}: {errors}");
         for part in [
             "qwen3.6-27b is measured by the client of the endpoints harness, and LoadGen does not run it",
-            "`regatta endpoints run --benchmark qwen3.6-27b`",
+            "`regatta endpoints run --benchmark qwen3.6-27b",
         ] {
             assert!(errors.contains(part), "{part} of {words:?}: {errors}");
         }
