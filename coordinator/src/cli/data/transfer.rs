@@ -70,12 +70,17 @@ pub(super) enum TransferError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProxyVariable {
     name: &'static str,
-    value: String,
+    /// The proxy, without the password that a value may contain.
+    proxy: String,
 }
 
 impl ProxyVariable {
     /// Returns the variable by which curl finds the proxy for an address.
     fn of(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let excepted = variable("no_proxy").or_else(|| variable("NO_PROXY"));
+        if excepted.is_some_and(|hosts| contains_host(&hosts, url)) {
+            return None;
+        }
         // curl does not read HTTP_PROXY, which a web server may set for a client's header.
         let of_scheme: &[&str] = match url.starts_with("https:") {
             true => &["https_proxy", "HTTPS_PROXY"],
@@ -84,14 +89,36 @@ impl ProxyVariable {
         let mut names = of_scheme.iter().chain(&["all_proxy", "ALL_PROXY"]);
         names.find_map(|&name| {
             let value = variable(name).filter(|value| !value.is_empty())?;
-            Some(Self { name, value })
+            let proxy = value.rsplit_once('@').map_or(&*value, |(_, proxy)| proxy);
+            Some(Self {
+                name,
+                proxy: proxy.to_owned(),
+            })
         })
     }
 }
 
+/// Returns whether curl's list of hosts without a proxy contains the host of an address, or a domain of it.
+fn contains_host(hosts: &str, url: &str) -> bool {
+    let authority = url.split("://").nth(1).unwrap_or(url).split('/').next();
+    let host = authority
+        .unwrap_or_default()
+        .split(':')
+        .next()
+        .unwrap_or_default();
+    let is_of_host = |listed: &str| {
+        let listed = listed.trim_start_matches('.');
+        let is_domain = host
+            .strip_suffix(listed)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        listed == "*" || (is_domain && !listed.is_empty())
+    };
+    hosts.split([',', ' ']).any(is_of_host)
+}
+
 fn through(proxy: Option<&ProxyVariable>) -> String {
-    proxy.map_or_else(String::new, |ProxyVariable { name, value }| {
-        format!(" through the proxy {value} (correct or unset {name} if it is wrong)")
+    proxy.map_or_else(String::new, |ProxyVariable { name, proxy }| {
+        format!(" through the proxy {proxy} (correct or unset {name} if it is wrong)")
     })
 }
 
@@ -303,5 +330,23 @@ mod tests {
         assert_eq!(name(https, &["HTTPS_PROXY", "ALL_PROXY"]), Some("HTTPS_PROXY"));
         assert_eq!(name(https, &["http_proxy", "all_proxy"]), Some("all_proxy"));
         assert_eq!(name(http, &["HTTP_PROXY", "https_proxy"]), None);
+    }
+
+    #[test]
+    fn passwords_are_not_shown_and_excepted_hosts_have_no_proxy() {
+        let with = |excepted: &str| {
+            ProxyVariable::of("http://data.example.org:80/b", |name| match name {
+                "http_proxy" => Some("http://user:pa@ss@proxy:3128".to_owned()),
+                "no_proxy" => Some(excepted.to_owned()),
+                _ => None,
+            })
+        };
+        assert_eq!(
+            with("other.org").map(|found| found.proxy).as_deref(),
+            Some("proxy:3128")
+        );
+        assert_eq!(with("a.org, .example.org"), None);
+        assert_eq!(with("*"), None);
+        assert!(with("ample.org,").is_some());
     }
 }
