@@ -223,15 +223,24 @@ mod tests {
             input(b"weights", &[dim(&[8, 64]), dim(&[8, 3])]),
             input(b"images", &[free, dim(&[8, 3]), dim(&[8, 0x80, 5])]),
             input(b"scalar", &[]),
+            // -1, as some exporters write.
+            input(
+                b"negative",
+                &[dim(&[&[8][..], &[0xff; 9], &[1]].concat()), dim(&[8, 3])],
+            ),
         ];
         let (_directory, found) = read_model(&field(7, &inputs.concat()));
         let dims = |name| found.input_dims(name);
         assert_eq!(dims(Some("images")), Some(&[None, Some(3), Some(640)][..]));
         assert_eq!(dims(Some("weights")), Some(&[Some(64), Some(3)][..]));
+        assert_eq!(dims(Some("negative")), Some(&[None, Some(3)][..]));
         assert_eq!(
             (dims(Some("scalar")), dims(Some("other")), dims(None)),
             (None, None, None)
         );
+        let many = input(b"many", &vec![dim(&[8, 2]); 65]);
+        let (_directory, hostile) = read_model(&field(7, &many));
+        assert_eq!(hostile.input_dims(None).map(<[_]>::len), Some(64));
         let (_directory, only) = read_model(&field(7, &inputs[0]));
         assert_eq!(only.input_dims(None), Some(&[Some(64), Some(3)][..]));
     }

@@ -14,6 +14,9 @@ const QUANTIZE: &[u8] = b"QuantizeLinear";
 const MAX_STRING_LEN: u64 = 4096;
 /// The largest depth of nested messages: attributes of nodes contain graphs, and real models nest far fewer.
 const MAX_DEPTH: u32 = 64;
+/// The largest number of inputs, among which old files have the weights, and of an input's dimensions.
+const MAX_INPUTS: usize = 65_536;
+const MAX_DIMS: usize = 64;
 
 /// The relevant contents of an ONNX file.
 #[derive(Debug, Default)]
@@ -38,6 +41,27 @@ pub(crate) struct NetworkInput {
     pub(crate) name: String,
     /// Its dimensions; `None` for one that is free.
     pub(crate) dims: Vec<Option<u64>>,
+}
+
+impl ModelContents {
+    fn add_input(&mut self) -> io::Result<()> {
+        if self.inputs.len() == MAX_INPUTS {
+            return Err(invalid_data());
+        }
+        self.inputs.push(NetworkInput::default());
+        Ok(())
+    }
+
+    /// Adds a dimension to the last input, free until its value is read.
+    fn add_dimension(&mut self) -> io::Result<()> {
+        match self.inputs.last_mut() {
+            Some(input) if input.dims.len() < MAX_DIMS => {
+                input.dims.push(None);
+                Ok(())
+            }
+            _ => Err(invalid_data()),
+        }
+    }
 }
 
 /// Scans a message of `length` bytes. An invalid message gives the contents before its first error.
@@ -122,9 +146,9 @@ impl<R: Read + Seek> Scanner<R> {
     fn message(&mut self, kind: MessageKind, end: u64, depth: u32) -> io::Result<()> {
         // An entry's key precedes its value.
         let mut is_location = false;
-        match (kind, self.contents.inputs.last_mut()) {
-            (MessageKind::Input, _) => self.contents.inputs.push(NetworkInput::default()),
-            (MessageKind::InputDimension, Some(input)) => input.dims.push(None),
+        match kind {
+            MessageKind::Input => self.contents.add_input()?,
+            MessageKind::InputDimension => self.contents.add_dimension()?,
             _ => {}
         }
         while self.position < end {
@@ -138,7 +162,8 @@ impl<R: Read + Seek> Scanner<R> {
                     if kind == MessageKind::InputDimension && field == 1 {
                         let dims = self.contents.inputs.last_mut().map(|input| &mut input.dims);
                         if let Some(dim) = dims.and_then(|dims| dims.last_mut()) {
-                            *dim = Some(value);
+                            // Some exporters write -1 for a free dimension.
+                            *dim = i64::try_from(value).is_ok().then_some(value);
                         }
                     }
                 }
