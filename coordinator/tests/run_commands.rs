@@ -112,15 +112,20 @@ fn runs_are_selected_and_the_last_has_a_name() {
 #[test]
 fn a_benchmark_of_the_endpoints_harness_is_refused_with_the_command_that_measures_it() {
     let (coordinator, _device) = with_device();
-    let words = "run --device simulated --scenario Offline --benchmark qwen3.6-27b";
-    let words: Vec<&str> = words.split(' ').collect();
-    let (code, _, errors) = printed(&coordinator.output(&words));
-    assert_eq!(code, Some(2), "{errors}");
-    for part in [
-        "qwen3.6-27b is measured by the client of the endpoints harness, and LoadGen does not run it",
-        "`regatta endpoints run --benchmark qwen3.6-27b",
+    for words in [
+        "run --device simulated --scenario Offline --benchmark qwen3.6-27b",
+        "benchmark prepare qwen3.6-27b",
+        "prep qwen3.6-27b",
     ] {
-        assert!(errors.contains(part), "{part}: {errors}");
+        let words: Vec<&str> = words.split(' ').collect();
+        let (code, _, errors) = printed(&coordinator.output(&words));
+        assert_eq!(code, Some(2), "{words:?}: {errors}");
+        for part in [
+            "qwen3.6-27b is measured by the client of the endpoints harness, and LoadGen does not run it",
+            "`regatta endpoints run --benchmark qwen3.6-27b",
+        ] {
+            assert!(errors.contains(part), "{part} of {words:?}: {errors}");
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use clap::Subcommand;
 pub(super) use fetch::{ARCHIVES, PART, fetch_file};
 pub(super) use local_files::LocalFiles;
 pub(super) use place::{DownloadPlace, FileState, count_files, model_problem};
-use regatta_catalogue::catalogue::BenchmarkCatalogue;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_datasets::bundled;
 use regatta_types::{
     ExitCode,
@@ -57,8 +57,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (Command::Show { name, .. } | Command::Fetch { name, .. }) = command;
     let workspace = context.open_if_there()?;
     let configs = workspace.as_ref().map(Workspace::configs);
-    let benchmarks = BenchmarkCatalogue::read(configs.as_deref()).map_err(Failure::usage)?;
-    let benchmark = benchmarks.named(name).map_err(Failure::usage)?;
+    let catalogue = Catalogue::read(configs.as_deref()).map_err(Failure::usage)?;
+    let benchmark = catalogue.benchmark(name).map_err(Failure::usage)?;
     match command {
         Command::Fetch { scratch, .. } => {
             let scratch = labels(scratch.as_deref(), workspace.as_ref())?;

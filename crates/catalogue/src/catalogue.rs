@@ -47,6 +47,11 @@ impl Catalogue {
         &self.systems
     }
 
+    /// Returns every benchmark, by name.
+    pub fn benchmarks(&self) -> Vec<&Benchmark> {
+        self.benchmarks.all()
+    }
+
     /// Returns the benchmark with a name or alias.
     ///
     /// # Errors

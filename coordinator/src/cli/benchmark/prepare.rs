@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_catalogue::catalogue::{BenchmarkCatalogue, Catalogue};
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_types::{ExitCode, benchmark::Benchmark};
 
 use self::{
@@ -76,9 +76,8 @@ pub(in crate::cli) struct PrepareArgs {
 pub(super) fn run(args: &PrepareArgs, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let configs = workspace.configs();
-    let benchmarks = BenchmarkCatalogue::read(Some(&configs)).map_err(Failure::usage)?;
     let catalogue = Catalogue::read(Some(&configs)).map_err(Failure::usage)?;
-    let chosen = chosen(&args.names, &benchmarks)?;
+    let chosen = chosen(&args.names, &catalogue)?;
     let devices = needs::devices(&args.devices, &store)?;
     let offers = Offers::open(&args.from)?;
     offers.expect_used(&chosen)?;
@@ -117,13 +116,13 @@ pub(super) fn run(args: &PrepareArgs, context: &Context) -> CommandResult {
 }
 
 /// Returns the benchmarks with these names, without duplicates.
-fn chosen<'a>(names: &[String], benchmarks: &'a BenchmarkCatalogue) -> Result<Vec<&'a Benchmark>, Failure> {
+fn chosen<'a>(names: &[String], catalogue: &'a Catalogue) -> Result<Vec<&'a Benchmark>, Failure> {
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in names {
         // Every benchmark that an engine can run.
         let named = match name == lookup::ALL {
-            true => computed(benchmarks),
-            false => vec![benchmarks.named(name).map_err(Failure::usage)?],
+            true => computed(catalogue),
+            false => vec![catalogue.benchmark(name).map_err(Failure::usage)?],
         };
         for benchmark in named {
             if chosen.iter().all(|known| known.name != benchmark.name) {
@@ -134,8 +133,8 @@ fn chosen<'a>(names: &[String], benchmarks: &'a BenchmarkCatalogue) -> Result<Ve
     Ok(chosen)
 }
 
-fn computed(benchmarks: &BenchmarkCatalogue) -> Vec<&Benchmark> {
-    let mut all = benchmarks.all();
+fn computed(catalogue: &Catalogue) -> Vec<&Benchmark> {
+    let mut all = catalogue.benchmarks();
     all.retain(|benchmark| benchmark.model.has_engine() && benchmark.prep.is_some());
     all
 }
