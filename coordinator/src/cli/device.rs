@@ -46,16 +46,7 @@ pub(super) enum Command {
         device: Option<String>,
     },
     /// Take a device out of service: it finishes its run and gets no other
-    Drain {
-        /// The device's name or id
-        device: String,
-        /// The reason, shown to other users
-        #[arg(long, value_name = "TEXT")]
-        note: Option<String>,
-        /// Wait until the device has no run; it may be in maintenance already
-        #[arg(long)]
-        wait: bool,
-    },
+    Drain(device_health::DrainArgs),
     /// Put a drained device back into service
     Resume {
         /// The device's name or id
@@ -90,20 +81,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,
         Command::Label(args) => label::run(args, context, &store)?,
         Command::Health { device } => device_health::show(device.as_deref(), context, &store)?,
-        Command::Drain {
-            device,
-            note,
-            wait: false,
-        } => {
-            device_health::drain(device, note.as_deref(), context, &store)?;
-        }
-        Command::Drain {
-            device,
-            note,
-            wait: true,
-        } => {
-            device_health::drain_and_wait(device, note.as_deref(), context, &store)?;
-        }
+        Command::Drain(args) => device_health::drain(args, context, &store)?,
         Command::Resume { device } => device_health::resume(device, context, &store)?,
         Command::Clear { device, note } => device_health::clear(device, note.as_deref(), context, &store)?,
         Command::Check(args) => return device_check::run(args, context, &workspace, &store),

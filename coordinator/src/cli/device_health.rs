@@ -17,6 +17,19 @@ use regatta_lab_views::{
     operations::{DISPATCH_TIME, drain_device, has_work, resume_device},
 };
 
+/// Flags of `device drain`.
+#[derive(Debug, clap::Args)]
+pub(super) struct DrainArgs {
+    /// The device's name or id
+    device: String,
+    /// The reason, shown to other users
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Wait until the device has no run; it may be in maintenance already
+    #[arg(long)]
+    wait: bool,
+}
+
 /// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -42,50 +55,41 @@ pub(super) fn log(device: &str, context: &Context, store: &Store) -> Result<(), 
     Ok(())
 }
 
-/// Takes a device out of service.
-pub(super) fn drain(
-    device: &str,
-    note: Option<&str>,
-    context: &Context,
-    store: &Store,
-) -> Result<(), Failure> {
-    let row = lookup::device(store, Some(device))?;
+/// Takes a device out of service. Ctrl-C ends the wait for its run, and leaves it in maintenance.
+pub(super) fn drain(args: &DrainArgs, context: &Context, store: &Store) -> Result<(), Failure> {
+    let row = lookup::device(store, Some(&args.device))?;
     let name = &row.name;
-    drain_device(&row, note, &user(), store).map_err(unless_permitted)?;
+    // A command that waits is repeated after Ctrl-C.
+    if !args.wait || row.health.maintenance.is_none() {
+        drain_device(&row, args.note.as_deref(), &user(), store).map_err(unless_permitted)?;
+    }
+    let state = match (args.wait, row.open_run) {
+        (true, _) => {
+            wait_for_idleness(&row, store)?;
+            "has no run".to_owned()
+        }
+        (false, Some(run)) => format!("takes no new runs. It finishes run {run}."),
+        (false, None) => "takes no new runs.".to_owned(),
+    };
     print(&row, context, store, |_| {
-        let run = row
-            .open_run
-            .map_or_else(String::new, |run| format!(" It finishes run {run}."));
-        format!(
-            "{name} is in maintenance and takes no new runs.{run}\nafterwards: `regatta device resume {name}`"
-        )
+        format!("{name} is in maintenance and {state}\nafterwards: `regatta device resume {name}`")
     })
 }
 
-/// Takes a device out of service, unless it is, and waits until it has no run. Ctrl-C ends the wait and leaves it in maintenance.
-pub(super) fn drain_and_wait(
-    device: &str,
-    note: Option<&str>,
-    context: &Context,
-    store: &Store,
-) -> Result<(), Failure> {
-    let row = lookup::device(store, Some(device))?;
-    let name = &row.name;
-    if row.health.maintenance.is_none() {
-        drain_device(&row, note, &user(), store).map_err(unless_permitted)?;
-    }
+fn wait_for_idleness(row: &DeviceRow, store: &Store) -> Result<(), Failure> {
     thread::sleep(DISPATCH_TIME);
     let mut is_announced = false;
-    while has_work(&row, store)? {
+    while has_work(row, store)? {
         if !is_announced {
-            tell(&format!("{name} is in maintenance; waiting until it has no run"));
+            tell(&format!(
+                "{} is in maintenance; waiting until it has no run",
+                row.name
+            ));
             is_announced = true;
         }
         thread::sleep(PAUSE);
     }
-    print(&row, context, store, |_| {
-        format!("{name} is in maintenance and has no run\nafterwards: `regatta device resume {name}`")
-    })
+    Ok(())
 }
 
 /// Puts a device back into service.
