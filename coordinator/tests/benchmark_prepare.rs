@@ -6,14 +6,8 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{BufRead as _, BufReader, Write as _},
-    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
     thread,
     time::{Duration, Instant},
 };
@@ -21,7 +15,9 @@ use std::{
 use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_lab_store::Store;
-use regatta_test_support::{fixture::onnx, json_schema::command_findings, strace::Strace};
+use regatta_test_support::{
+    file_server::FileServer, fixture::onnx, json_schema::command_findings, strace::Strace,
+};
 use regatta_types::{
     DeviceId,
     documents::{DeviceFacts, EngineKind, GpuFacts},
@@ -33,48 +29,10 @@ use serde_json::Value;
 const IMAGE: &[u8] = include_bytes!("../../crates/prep/tests/four_colours.jpg");
 const MODEL: &[u8] = b"a network, which nothing here reads";
 
-/// Serves files by their path below `/`, and counts the requests.
-struct Server {
-    address: String,
-    requests: Arc<AtomicUsize>,
-}
-
-impl Server {
-    fn start(files: BTreeMap<&'static str, Vec<u8>>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&requests);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                counted.fetch_add(1, Ordering::Relaxed);
-                answer(stream.unwrap(), &files);
-            }
-        });
-        Self { address, requests }
-    }
-}
-
-fn answer(mut stream: TcpStream, files: &BTreeMap<&'static str, Vec<u8>>) {
-    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    let request = lines.next().unwrap().unwrap();
-    lines.find(|line| line.as_ref().is_ok_and(String::is_empty));
-    let name = request.split(' ').nth(1).unwrap().trim_start_matches('/');
-    let (status, body) = match files.get(name) {
-        Some(content) => ("200 OK", content.as_slice()),
-        None => ("404 Not Found", &b""[..]),
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
-}
-
 /// A lab whose resnet50 has a few images, and the archives of its data set.
 struct Lab {
     directory: tempfile::TempDir,
-    server: Server,
+    server: FileServer,
     names: Vec<String>,
 }
 
@@ -104,7 +62,7 @@ impl Lab {
         let labels = published.join("caffe_ilsvrc12.tar.gz");
         tar(&labels, "-czf", &published.join("labels"), &label_names);
         let list = format!("{}\n{}\n", names[1], names[0]);
-        let server = Server::start(BTreeMap::from([
+        let server = FileServer::start(BTreeMap::from([
             ("caffe_ilsvrc12.tar.gz", fs::read(labels).unwrap()),
             ("cal_image_list_option_1.txt", list.clone().into_bytes()),
             ("resnet50_v1.onnx", MODEL.to_vec()),
@@ -288,7 +246,7 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
     assert_eq!(code, Some(0));
     assert_eq!(command_findings(&dry, "preparation"), [] as [&str; 0]);
     assert_eq!(steps(&dry), expected.map(|step| format!("{step} planned")));
-    assert_eq!(lab.server.requests.load(Ordering::Relaxed), 0);
+    assert_eq!(lab.server.requests(), 0);
     assert!(!lab.scratch("data").exists() && !lab.scratch("downloads").exists());
 
     let (code, document) = lab.prepared(&[]);
@@ -308,7 +266,7 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
     ];
     assert_eq!(lab.assets(), assets);
 
-    let requests = lab.server.requests.load(Ordering::Relaxed);
+    let requests = lab.server.requests();
     fs::remove_file(lab.archive()).unwrap();
     let begun = Instant::now();
     let again = lab.prepare(&["resnet50"]);
@@ -318,7 +276,7 @@ fn one_command_prepares_imagenet_and_a_second_one_does_nothing() {
         "nothing to do: resnet50 is prepared\n"
     );
     assert!(begun.elapsed() < Duration::from_secs(20));
-    assert_eq!(lab.server.requests.load(Ordering::Relaxed), requests);
+    assert_eq!(lab.server.requests(), requests);
     // A lost file is fetched or made again, without the other files.
     let model = lab.scratch("models/ResNet50/resnet50_v1.onnx");
     fs::remove_file(&model).unwrap();

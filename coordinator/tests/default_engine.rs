@@ -7,8 +7,7 @@ mod support;
 use std::process::Stdio;
 
 use regatta_types::documents::{DeviceFacts, EngineKind, GpuFacts};
-use regatta_wire::{message::Message as _, topic::Leaf};
-use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice};
 
 /// The engines in the agent's package for boards.
 const OF_BOARDS: [EngineKind; 3] = [EngineKind::Null, EngineKind::Tensorrt, EngineKind::Sim];
@@ -22,7 +21,6 @@ fn join(
     engines: &[EngineKind],
     gpu: Option<Option<&str>>,
 ) -> SimulatedDevice {
-    let device = SimulatedDevice::connect(coordinator.port, name.as_bytes()[0]);
     let orin = GpuFacts {
         name: "Orin".to_owned(),
         compute_capability: "8.7".to_owned(),
@@ -36,17 +34,7 @@ fn join(
         tensorrt_obstacle: gpu.flatten().map(str::to_owned),
         ..DeviceFacts::default()
     };
-    let mut hello = device.hello(Vec::new());
-    hello.name = name.to_owned();
-    hello.engines = engines.to_vec();
-    hello.facts_json = serde_json::to_vec(&facts).unwrap();
-    device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
-    device.say_inventory(1, &[]);
-    eventually("the device", 30, || {
-        let shown = coordinator.output(&["device", "show", name]);
-        shown.status.success().then_some(())
-    });
-    device
+    coordinator.join_with(name, engines, &facts)
 }
 
 fn text(bytes: &[u8]) -> String {

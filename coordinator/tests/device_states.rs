@@ -5,29 +5,17 @@
 mod support;
 
 use regatta_types::documents::{DeviceFacts, EngineKind};
-use regatta_wire::{message::Message as _, topic::Leaf};
-use support::{coordinator::Coordinator, device::SimulatedDevice, eventually};
+use support::{coordinator::Coordinator, device::SimulatedDevice};
 
 /// Connects a Jetson AGX Orin that reports whether its helper is installed. Older agents do not report it.
 fn join(coordinator: &Coordinator, name: &str, state_helper: Option<bool>) -> SimulatedDevice {
-    let device = SimulatedDevice::connect(coordinator.port, name.as_bytes()[0]);
     let facts = DeviceFacts {
         model: "NVIDIA Jetson AGX Orin Developer Kit".to_owned(),
         module: Some("p3701-0005".to_owned()),
         state_helper,
         ..DeviceFacts::default()
     };
-    let mut hello = device.hello(Vec::new());
-    hello.name = name.to_owned();
-    hello.engines = EngineKind::ALL.to_vec();
-    hello.facts_json = serde_json::to_vec(&facts).unwrap();
-    device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
-    device.say_inventory(1, &[]);
-    eventually("the device", 30, || {
-        let shown = coordinator.output(&["device", "show", name]);
-        shown.status.success().then_some(())
-    });
-    device
+    coordinator.join_with(name, &EngineKind::ALL, &facts)
 }
 
 #[test]

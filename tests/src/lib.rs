@@ -31,6 +31,7 @@ mod process;
 pub mod raw_client;
 pub mod shell;
 pub mod small_llama;
+pub mod small_whisper;
 pub mod sshd;
 pub mod starved;
 pub mod statistics;

@@ -12,7 +12,8 @@ use std::{
 
 use regatta_test_support::{official_loadgen, oracle};
 use regatta_tests::{
-    mlperf_benchmark::{replaced, responses},
+    mlperf_benchmark::responses,
+    small_whisper,
     whole_way::{WholeWay, WholeWayCase},
 };
 use regatta_types::benchmark::ENGLISH_SYMBOLS;
@@ -31,26 +32,6 @@ const CASE: WholeWayCase = WholeWayCase {
     metric: "1-WER",
     script: ["whisper", "wer.py"],
 };
-
-/// Resizes the benchmark to this dataset and these networks, whose timestamps are suppressed, because they have digits.
-fn resized(text: String) -> String {
-    replaced(
-        text,
-        &[
-            ("_samples = 1633", &format!("_samples = {CLIPS}")),
-            ("utterances = 5567", &format!("utterances = {CLIPS}")),
-            ("layers = 32", "layers = 2"),
-            ("width = 1280", "width = 32"),
-            ("vocabulary = 51866", "vocabulary = 66"),
-            (
-                "prompt = [50258, 50259, 50360, 50364]",
-                "prompt = [60, 61, 62, 63]",
-            ),
-            ("end = 50257", "end = 59"),
-            ("most_tokens = 200", "most_tokens = 24\nsuppressed = [64, 65]"),
-        ],
-    )
-}
 
 /// Returns the text of a response in hexadecimal.
 fn text(response: &str) -> String {
@@ -121,7 +102,12 @@ fn whisper_from_utterances_to_a_staged_tree() {
     run("../../../tools/export-whisper", &words);
     let network = |name: &str| fs::read(networks.join(name)).unwrap();
     let encoder = ("models/whisper/encoder.onnx", network("encoder.onnx"));
-    let Some(mut way) = WholeWay::new(CASE, normalizer.clone(), resized, encoder) else {
+    let Some(mut way) = WholeWay::new(
+        CASE,
+        normalizer.clone(),
+        |text| small_whisper::resized(text, CLIPS),
+        encoder,
+    ) else {
         return;
     };
     for name in ["decoder.onnx", "tokens.txt"] {

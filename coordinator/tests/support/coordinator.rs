@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_types::documents::{DeviceFacts, EngineKind};
+use regatta_wire::{message::Message as _, topic::Leaf};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -237,6 +239,22 @@ impl Coordinator {
     /// Runs a command to its end.
     pub fn output(&self, args: &[&str]) -> Output {
         self.regatta(args).output().unwrap()
+    }
+
+    /// Connects a simulated device with engines and facts, and waits until the coordinator shows it. The name's first letter is the seed of its key.
+    pub fn join_with(&self, name: &str, engines: &[EngineKind], facts: &DeviceFacts) -> SimulatedDevice {
+        let device = SimulatedDevice::connect(self.port, name.as_bytes()[0]);
+        let mut hello = device.hello(Vec::new());
+        hello.name = name.to_owned();
+        hello.engines = engines.to_vec();
+        hello.facts_json = serde_json::to_vec(facts).unwrap();
+        device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
+        device.say_inventory(1, &[]);
+        eventually("the device", 30, || {
+            let shown = self.output(&["device", "show", name]);
+            shown.status.success().then_some(())
+        });
+        device
     }
 
     /// Runs a command that must succeed, and reads the JSON that it prints.

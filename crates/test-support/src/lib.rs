@@ -12,6 +12,7 @@ mod corpus;
 pub mod counting_allocator;
 pub mod edit;
 pub mod fake_tensorrt;
+pub mod file_server;
 pub mod fixture;
 pub mod json_schema;
 pub mod modelled_disk;

@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use regatta_test_support::file_server::FileServer;
 use regatta_tests::mlperf_benchmark::replaced;
 
 use super::{
     colour_network::{colours, model},
     jpeg,
-    published_files::{serve, sha256, tar},
+    published_files::{sha256, tar},
 };
 
 /// The archive in the page's command.
@@ -45,11 +46,12 @@ impl PublishedImagenet {
         let archive = unpacked.path().join("labels.tar.gz");
         tar("-czf", &archive, unpacked.path(), &["val.txt".to_owned()]);
         let list = names[IMAGES - CALIBRATION_IMAGES..].join("\n") + "\n";
-        let address = serve(BTreeMap::from([
+        let address = FileServer::start(BTreeMap::from([
             ("caffe_ilsvrc12.tar.gz", fs::read(archive).unwrap()),
             ("cal_image_list_option_1.txt", list.clone().into_bytes()),
             ("resnet50_v1.onnx", model()),
-        ]));
+        ]))
+        .address;
         Self {
             address,
             images_bytes,

@@ -3,12 +3,13 @@
 
 use std::{collections::BTreeMap, fs};
 
+use regatta_test_support::file_server::FileServer;
 use serde_json::Value;
 
 use super::{
     board::{Board, LOADGEN, XAVIER_NX},
     kidneys, page,
-    published_files::{serve, sha256},
+    published_files::sha256,
     workstation::Workstation,
 };
 
@@ -27,10 +28,11 @@ fn the_commands_for_3d_unet_on_a_xavier_nx_lead_to_all_results() {
     kidneys::write_cases(&workstation.path(""));
     let list = kidneys::CALIBRATION.join("\n") + "\n";
     let checksums = [sha256(list.as_bytes()), sha256(&kidneys::network())];
-    let address = serve(BTreeMap::from([
+    let address = FileServer::start(BTreeMap::from([
         (LIST, list.into_bytes()),
         (MODEL, kidneys::network()),
-    ]));
+    ]))
+    .address;
     let commands = page::variant_commands("3d-unet-99");
     page::execute(&commands, &[], &board, &workstation, |workspace| {
         let shipped = include_str!("../../../configs/benchmarks/3d-unet-99.toml").to_owned();

@@ -7,14 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_test_support::oracle;
-use regatta_tests::mlperf_benchmark::replaced;
+use regatta_test_support::{file_server::FileServer, oracle};
+use regatta_tests::{mlperf_benchmark::replaced, small_whisper};
 use regatta_types::benchmark::ENGLISH_SYMBOLS;
 
 use super::{
     board::{AGX_THOR, Board, LOADGEN},
     page,
-    published_files::{serve, sha256, tar},
+    published_files::{sha256, tar},
     workstation::Workstation,
 };
 
@@ -123,10 +123,11 @@ impl PublishedWhisper {
             checkpoint,
             spellings: oracle::run(normalizer, "whisper", "words.py", &[]).trim().into(),
             checksums: [&clean, &other].map(|archive| sha256(archive)).to_vec(),
-            address: serve(BTreeMap::from([
+            address: FileServer::start(BTreeMap::from([
                 ("dev-clean.tar.gz", clean),
                 ("dev-other.tar.gz", other),
-            ])),
+            ]))
+            .address,
         }
     }
 
@@ -135,19 +136,8 @@ impl PublishedWhisper {
         let shipped = include_str!("../../../configs/benchmarks/whisper.toml").to_owned();
         let files = SETS.map(|(_, chapters)| format!("files = {}", 2 * chapters));
         let text = replaced(
-            shipped,
+            small_whisper::resized(shipped, CLIPS),
             &[
-                ("_samples = 1633", &format!("_samples = {CLIPS}")),
-                ("utterances = 5567", &format!("utterances = {CLIPS}")),
-                ("layers = 32", "layers = 2"),
-                ("width = 1280", "width = 32"),
-                ("vocabulary = 51866", "vocabulary = 66"),
-                (
-                    "prompt = [50258, 50259, 50360, 50364]",
-                    "prompt = [60, 61, 62, 63]",
-                ),
-                ("end = 50257", "end = 59"),
-                ("most_tokens = 200", "most_tokens = 24\nsuppressed = [64, 65]"),
                 ("files = 2800", &files[0]),
                 ("files = 2955", &files[1]),
                 ("https://www.openslr.org/resources/12", &self.address),
