@@ -115,8 +115,7 @@ pub enum ResolveError {
     State(#[from] StateError),
     /// The device cannot set a state.
     #[error(
-        "{device} cannot set power mode, clocks and fan for the state {state}: the helper that does this as root is not installed, \
-         as where the agent is for one user alone"
+        "{device} cannot set power mode, clocks and fan for the state {state}: its agent is installed without the helper that does this as root"
     )]
     NoStateHelper {
         device: String,
