@@ -118,10 +118,7 @@ impl Session<'_> {
             self.run_all(&store, &mut agent, drafts)
         })?;
         let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
-        let audits = match rows.first() {
-            Some(row) => self.audit(&store, &mut agent, catalogue, benchmark, &row.device)?,
-            None => Vec::new(),
-        };
+        let audits = self.audit(&store, &mut agent, catalogue, benchmark, &mut rows)?;
         let rehearsal = self.rehearse(catalogue, rows.iter().chain(&audits));
         rows.extend(audits);
         let power = self.options.power_dev.as_ref().map(|power_dev| {
