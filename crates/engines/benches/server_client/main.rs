@@ -82,7 +82,7 @@ fn main() -> Result<(), AnyError> {
             theirs.push(run_reference(script, port, requests)?);
         }
     }
-    println!("median time of a request in microseconds, {rounds} rounds of {requests} requests");
+    println!("time of a request in microseconds, median of {rounds} rounds of {requests} requests");
     let floor = median(&mut floor);
     let line =
         |name: &str, time: f64| println!("{name:<34} {time:>9.1} {:>9.1} above the socket", time - floor);
