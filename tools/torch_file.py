@@ -63,6 +63,9 @@ class Tensor:
             raise ValueError("a tensor has an impossible shape")
         if math.prod(self.shape) == 0:
             return np.zeros(self.shape, numbers.dtype)
+        # A stride of 0 would make a large tensor of one number.
+        if math.prod(self.shape) > len(numbers):
+            raise ValueError("a tensor has more numbers than its storage")
         if self.offset + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides)) >= len(numbers):
             raise ValueError("a tensor is larger than its storage")
         strides = [stride * numbers.itemsize for stride in self.strides]
@@ -109,6 +112,9 @@ def read_archive(path):
         roots = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         if len(roots) != 1:
             raise ValueError("it has no data.pkl")
+        # PyTorch compresses nothing, and compressed zeros could become any size.
+        if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
+            raise ValueError("it is compressed")
         with archive.open(roots[0]) as file:
             unpickler = Unpickler(file)
             content = unpickler.load()

@@ -109,8 +109,8 @@ fn networks_are_exported_from_the_published_forms_of_weights() {
 fn weights_of_another_model_or_damaged_ones_are_named() {
     let Some(lab) = Lab::new() else { return };
     let weights = lab.path("resnext50_32x4d_fpn.pth");
-    let run = |name: &str| {
-        let words = [name.as_ref(), "archive".as_ref(), weights.as_os_str()];
+    let run = |name: &str, form: &str| {
+        let words = [name.as_ref(), form.as_ref(), weights.as_os_str()];
         oracle::run(&lab.python, "torch", "small.py", &words);
     };
     let refused = |expected: &str| {
@@ -125,9 +125,13 @@ fn weights_of_another_model_or_damaged_ones_are_named() {
         fs::remove_file(copy.join("resnext50_32x4d_fpn.pth")).unwrap();
         assert!(!copy.join("retinanet_heads.onnx").exists());
     };
-    run("ssd-mobilenet");
+    run("ssd-mobilenet", "archive");
     refused("the weights have no tensor backbone.body.conv1.weight: they are not those of this model");
-    run("retinanet");
+    run("retinanet", "compressed");
+    refused("it is compressed");
+    run("retinanet", "expanded");
+    refused("a tensor has more numbers than its storage");
+    run("retinanet", "archive");
     let content = fs::read(&weights).unwrap();
     fs::write(&weights, &content[..content.len() / 2]).unwrap();
     refused("is not a complete file of PyTorch");

@@ -1,6 +1,7 @@
 """Makes small random weights of RetinaNet and SSD in the forms in which weights are published, without PyTorch, and samples.
 
     small.py NAME FORM FILE    FORM is npz, archive (since PyTorch 1.6), pickles (before), or module (a pickled module, as the reference's SSD);
+                               or compressed or expanded: archives that are refused;
                                or samples: images of 32-bit floats, one after the other; or normalised: the same, as ImageNet's images are
 
 Tensors have the names and the order of dimensions of torchvision's RetinaNet and of the reference's ssd_r34.py and ssd_mobilenet_v1.py.
@@ -179,13 +180,15 @@ class Stored:
 
 
 class Tensor:
-    def __init__(self, storage, rebuild):
-        self.storage, self.rebuild = storage, rebuild
+    def __init__(self, storage, rebuild, is_expanded):
+        self.storage, self.rebuild, self.is_expanded = storage, rebuild, is_expanded
 
     def __reduce__(self):
         values = self.storage.values
-        strides = tuple(stride // values.itemsize for stride in values.strides)
-        return self.rebuild, (self.storage, 0, values.shape, strides, False, OrderedDict())
+        shape, strides = values.shape, tuple(stride // values.itemsize for stride in values.strides)
+        if self.is_expanded:
+            shape, strides = (1 << 50, *shape), (0, *strides)
+        return self.rebuild, (self.storage, 0, shape, strides, False, OrderedDict())
 
 
 def as_module(tensors, nn):
@@ -209,8 +212,9 @@ def as_module(tensors, nn):
 def write(weights, form, path):
     torch = torch_like()
     stored = [Stored(key, values) for key, values in enumerate(weights.values())]
-    tensors = OrderedDict((name, Tensor(storage, torch._utils._rebuild_tensor_v2)) for name, storage in zip(weights, stored))
-    is_archive = form == "archive"
+    tensor = lambda storage: Tensor(storage, torch._utils._rebuild_tensor_v2, form == "expanded")
+    tensors = OrderedDict((name, tensor(storage)) for name, storage in zip(weights, stored))
+    is_archive = form in ["archive", "compressed", "expanded"]
 
     class Pickler(pickle.Pickler):
         is_named = False
@@ -232,7 +236,7 @@ def write(weights, form, path):
 
     content = as_module(tensors, torch.nn) if form == "module" else {"epoch": 10, "model": tensors}
     if is_archive:
-        with zipfile.ZipFile(path, "w") as archive:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if form == "compressed" else zipfile.ZIP_STORED) as archive:
             archive.writestr("weights/data.pkl", pickled(content))
             for storage in stored:
                 archive.writestr(f"weights/data/{storage.key}", storage.values.tobytes())
