@@ -1,7 +1,5 @@
 //! Tests of states that a device cannot set, over the real coordinator: runs that request one are refused before anything is queued.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 mod support;
 
 use regatta_types::documents::{DeviceFacts, EngineKind};
