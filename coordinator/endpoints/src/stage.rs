@@ -9,7 +9,7 @@ use std::{
 use regatta_types::Division;
 
 use crate::{
-    EndpointsError, EndpointsSession,
+    EndpointsError, EndpointsSession, SessionEnd,
     documents::{self, REQUIRED},
     session::REPORT,
 };
@@ -66,6 +66,7 @@ fn refusal(request: &StageRequest<'_>, session: &EndpointsSession) -> Result<Opt
         return Ok(Some(match session.outcome.problems.first() {
             _ if session.is_rehearsal => "it is a rehearsal".to_owned(),
             Some(problem) => format!("{}: {}", problem.file, problem.text),
+            None if session.end == SessionEnd::Completed => "its device's run did not end".to_owned(),
             None => "the client did not complete it".to_owned(),
         }));
     }
@@ -136,8 +137,15 @@ fn readme(request: &StageRequest<'_>, session: &EndpointsSession) -> String {
     } else {
         ""
     };
+    let device = session.device_run.as_ref();
+    let device = device.map_or_else(String::new, |run| {
+        format!(
+            " Regatta's agent on {} started it for run {}.",
+            run.device, run.run
+        )
+    });
     format!(
-        "# {} on {}\n\n{rehearsal}The server at {} served the model `{}`{}. The unmodified client of mlcommons/endpoints at {} measured it from {} to {}, with the configuration in config.yaml:\n\n    python -m inference_endpoint.main benchmark from-config --mode both --config config.yaml\n",
+        "# {} on {}\n\n{rehearsal}The server at {} served the model `{}`{}.{device} The unmodified client of mlcommons/endpoints at {} measured it from {} to {}, with the configuration in config.yaml:\n\n    python -m inference_endpoint.main benchmark from-config --mode both --config config.yaml\n",
         session.benchmark,
         request.system,
         session.url,

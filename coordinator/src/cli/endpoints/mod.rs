@@ -1,6 +1,7 @@
 //! `regatta endpoints`: benchmarks that MLCommons' endpoints harness runs against a model server. The work is `coordinator/endpoints`'; here are
 //! flags, progress, reports and exit codes.
 
+mod device_server;
 mod run;
 mod stage;
 
