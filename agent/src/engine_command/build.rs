@@ -22,7 +22,7 @@ use regatta_tensorrt::{
 use regatta_types::ExitCode;
 
 use super::{
-    calibration::{calibrated, find_samples, for_scales},
+    calibration::{calibrated, find_samples, for_scales, say_calibrating},
     installation::open,
     memory,
     print::{self, say},
@@ -80,11 +80,12 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     let mut on_device = None;
     if !settings.calibration_cache.is_empty() {
         say(&format!("calibration scales found in {}", kept.display()));
-    } else if let Some(plain) = for_scales(&settings, samples) {
-        settings.calibration_cache = calibrated(&tensorrt, &settings, &plain, samples)?;
+    } else if let Some(plain) = for_scales(&settings, &model, samples) {
+        say_calibrating(&settings, &plain, samples);
+        settings.calibration_cache = calibrated(&tensorrt, &plain, samples)?;
         cache.store_file(&scales, &settings.calibration_cache)?;
     } else {
-        say(&format!("calibrating over {} samples", samples.count()));
+        say_calibrating(&settings, &settings, samples);
         on_device = Some(OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?);
     }
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
