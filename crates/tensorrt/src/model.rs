@@ -96,6 +96,15 @@ impl Model {
         batches.peek().is_some() && batches.all(|batch| batch.is_some_and(|batch| batch > 0))
     }
 
+    /// Returns the name of the only input. `None` if there are several, or none is known.
+    #[must_use]
+    pub fn only_input(&self) -> Option<&str> {
+        match &*self.inputs {
+            [only] => Some(&only.name),
+            _ => None,
+        }
+    }
+
     /// Returns the names of the outputs, in the order of the file. An engine may have them in another order.
     #[must_use]
     pub fn outputs(&self) -> &[String] {
@@ -255,6 +264,7 @@ mod tests {
         assert_eq!(hostile.input_dims(None).map(<[_]>::len), Some(64));
         let (_directory, only) = read_model(&field(7, &inputs[0]));
         assert_eq!(only.input_dims(None), Some(&[Some(64), Some(3)][..]));
+        assert_eq!((only.only_input(), found.only_input()), (Some("weights"), None));
         let has_fixed_batch = [&only, &found, &read_model(b"no model").1].map(Model::has_fixed_batch);
         assert_eq!(has_fixed_batch, [true, false, false]);
     }
