@@ -34,6 +34,9 @@ const PUBLISHED: [(&str, &str, &str, &str); 3] = [
     ),
 ];
 
+/// Its weights are a directory.
+const WHISPER: (&str, &str) = ("whisper", include_str!("../../configs/benchmarks/whisper.toml"));
+
 struct Lab {
     directory: tempfile::TempDir,
     python: PathBuf,
@@ -48,7 +51,8 @@ impl Lab {
         assert!(lab.regatta(&["init"]).status.success());
         let configs = lab.path("lab/configs/benchmarks");
         fs::create_dir_all(&configs).unwrap();
-        for (name, text, ..) in PUBLISHED {
+        let published = PUBLISHED.map(|(name, text, ..)| (name, text));
+        for (name, text) in published.into_iter().chain([WHISPER]) {
             let lines = text.lines().filter(|line| {
                 let is_fetched = line.starts_with("fetch = ") || line.starts_with("checksums = [\"resnext50");
                 !is_fetched
@@ -116,6 +120,30 @@ fn networks_are_exported_from_the_published_forms_of_weights() {
         let network = fs::read(lab.path("lab/scratch").join(network)).unwrap();
         assert!(network.len() > 1_000_000, "{name}: {} bytes", network.len());
     }
+}
+
+/// A killed command has left a part of a copy, with which there are as many files as there should be.
+#[test]
+fn the_directory_of_published_weights_is_copied_completely_before_the_export() {
+    let Some(lab) = Lab::new() else { return };
+    let (weights, copies) = (
+        lab.path("whisper-large-v3"),
+        lab.path("lab/scratch/models/whisper/published"),
+    );
+    for directory in [&weights, &copies] {
+        fs::create_dir_all(directory).unwrap();
+        for name in ["config.json", "tokenizer.json"] {
+            fs::write(directory.join(name), "{}").unwrap();
+        }
+    }
+    fs::write(weights.join("model.safetensors"), "not those of Whisper").unwrap();
+    fs::write(copies.join("model.safetensors.part"), "not").unwrap();
+    let output = lab.prepare("whisper", &weights);
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("tools/export-whisper failed"), "{printed}");
+    let copied = fs::read_to_string(copies.join("model.safetensors")).unwrap();
+    assert_eq!(copied, "not those of Whisper");
+    assert!(!copies.join("model.safetensors.part").exists());
 }
 
 /// Otherwise a later version of a package could break the tools, or write other files.

@@ -13,7 +13,7 @@ use regatta_types::{
 
 use super::{
     archive_check::{is_selected, most_bytes, unpack_directory},
-    exporter::Exporter,
+    exporter::{CHECKPOINT, Exporter},
     inventory::Subject,
     plan::{Action, Step},
 };
@@ -64,6 +64,9 @@ impl Execution<'_> {
                     ))
                 })
             }
+            Action::Copy { from } if from.is_dir() => CHECKPOINT
+                .iter()
+                .try_for_each(|name| copy(&from.join(name), &scratch.join(&step.target).join(name))),
             Action::Copy { from } => copy(from, &scratch.join(&step.target)),
             Action::Unpack { download, archive } => {
                 let download = download_of(benchmark, *download)?;

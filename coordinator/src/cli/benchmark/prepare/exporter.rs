@@ -38,6 +38,9 @@ pub(super) fn exports(model: &Model) -> bool {
     Tool::of(model).is_some()
 }
 
+/// The files of published weights that are a directory, which `tools/export-whisper` reads.
+pub(super) const CHECKPOINT: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
+
 const RNNT: Tool = Tool {
     name: "export-rnnt",
     text: include_str!("../../../../../tools/export-rnnt"),
