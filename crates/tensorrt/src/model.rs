@@ -179,9 +179,15 @@ mod tests {
 
     use super::*;
 
-    /// Encodes a protobuf field with at most 127 bytes.
+    /// Encodes a protobuf field.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-        let mut field = vec![number << 3 | 2, u8::try_from(bytes.len()).unwrap()];
+        let mut field = vec![number << 3 | 2];
+        let mut length = bytes.len();
+        while length > 0x7f {
+            field.push(length as u8 & 0x7f | 0x80);
+            length >>= 7;
+        }
+        field.push(length as u8);
         field.extend(bytes);
         field
     }
