@@ -353,7 +353,13 @@ fn a_device_serves_the_model_and_signs_its_part_of_the_run() {
     let verified = lab.json(&["runs", "verify", copy.to_str().unwrap()]);
     assert_eq!(verified["runs"][0]["intact"], true, "{verified:#}");
     assert_eq!(verified["runs"][0]["has_evidence"], true, "{verified:#}");
-    for file in ["server.log", "server.json", "telemetry.csv", "attempt.json", "evidence.sig"] {
+    for file in [
+        "server.log",
+        "server.json",
+        "telemetry.csv",
+        "attempt.json",
+        "evidence.sig",
+    ] {
         assert!(copy.join("files").join(file).is_file(), "{file}");
     }
     let staged = bench.stage(&run, "open", &bench.path("tree"), &["--rehearsal"]);
