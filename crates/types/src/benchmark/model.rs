@@ -165,6 +165,7 @@ impl Model {
             windows: None,
             transducer: None,
             encoder_decoder: None,
+            diffusion: None,
             generation: Some(Generation { max_tokens: 1 }),
             mask_input: None,
             tensorrt_plugins: Vec::new(),
