@@ -243,6 +243,34 @@ fn a_rehearsal_leads_to_a_tree_that_the_official_checker_accepts() {
     if let Some(output) = official_checker(&tree, "v6.1") {
         assert!(!output.contains(" ERROR]"), "{output}");
     }
+    // A second result of the same kind has no place there, and another system needs a description.
+    let add = |system: &str| {
+        let measurements = bench.path("measurements.json");
+        let words = [
+            run.to_str().unwrap(),
+            "--division",
+            "open",
+            "--submitter",
+            "Example",
+            "--system",
+            system,
+            "--measurements",
+            measurements.to_str().unwrap(),
+            "--rehearsal",
+            "--add-to",
+            tree.to_str().unwrap(),
+        ];
+        printed(&bench.endpoints("stage", &words))
+    };
+    assert!(add("Thor").contains("measurements.json already exists"));
+    assert!(add("Orin").contains("does not have open/REHEARSAL-Example/systems/REHEARSAL-Orin.json"));
+    // In a tree with the system and another benchmark's result, it is found by both checkers.
+    let result = tree.join("open/REHEARSAL-Example/results/REHEARSAL-Thor/qwen3.6-27b");
+    fs::remove_dir_all(&result).unwrap();
+    fs::remove_dir_all(tree.join("open/REHEARSAL-Example/src/qwen3.6-27b")).unwrap();
+    let added = add("Thor");
+    assert!(result.join("SingleStream/measurements.json").is_file(), "{added}");
+    assert_eq!(document(&check(&tree))["verdict"], "pass");
     // The rules of the closed division prescribe all conversations, and the tokens of an answer.
     let closed = bench.path("closed");
     let staged = bench.stage(&run, "closed", &closed, &["--rehearsal"]);
@@ -325,7 +353,13 @@ fn a_device_serves_the_model_and_signs_its_part_of_the_run() {
     let verified = lab.json(&["runs", "verify", copy.to_str().unwrap()]);
     assert_eq!(verified["runs"][0]["intact"], true, "{verified:#}");
     assert_eq!(verified["runs"][0]["has_evidence"], true, "{verified:#}");
-    for file in ["server.log", "server.json", "attempt.json", "evidence.sig"] {
+    for file in [
+        "server.log",
+        "server.json",
+        "telemetry.csv",
+        "attempt.json",
+        "evidence.sig",
+    ] {
         assert!(copy.join("files").join(file).is_file(), "{file}");
     }
     let staged = bench.stage(&run, "open", &bench.path("tree"), &["--rehearsal"]);

@@ -167,6 +167,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             windows: None,
             transducer: None,
             encoder_decoder: None,
+            diffusion: None,
             generation: None,
             mask_input: None,
             tensorrt_plugins: Vec::new(),

@@ -25,4 +25,4 @@ pub use error::EndpointsError;
 pub use events::{ClientPhase, EndpointsProgress};
 pub use outcome::{EndpointsOutcome, EndpointsProblem};
 pub use session::{DeviceRun, EndpointsRequest, EndpointsSession, SessionEnd, run};
-pub use stage::{StageRequest, stage};
+pub use stage::{StageRequest, StageTree, stage};

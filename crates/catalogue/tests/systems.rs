@@ -17,7 +17,7 @@ use regatta_types::{
     Scenario,
     benchmark::Benchmark,
     documents::{EngineKind, PowerSetting},
-    engine_settings::EngineSettings,
+    engine_settings::{EnginePrecision, EngineSettings},
 };
 use serde_json::Value;
 
@@ -434,4 +434,41 @@ fn the_generic_rule_is_near_what_was_published() {
                 .contains("132 SMs")
         );
     }
+}
+
+#[test]
+fn the_generic_rule_runs_models_of_several_networks_on_gpus_and_images_one_by_one() {
+    let orin = BoardFacts {
+        sms: Some(16),
+        dla_cores: 2,
+        memory_bytes: 32 << 30,
+        integrated: true,
+    };
+    let named = |name: &str| {
+        let found = known::benchmarks().unwrap().into_iter();
+        found
+            .filter(|benchmark| benchmark.is_called(name))
+            .last()
+            .unwrap()
+    };
+    let of = |name: &str, scenario| generic(&orin, &named(name), scenario).runs.remove(0).settings;
+    for (name, batch) in [("sdxl", 1), ("whisper", 64)] {
+        let settings = of(name, Scenario::Offline);
+        assert_eq!(
+            (
+                settings.gpu_batch_size,
+                settings.dla_batch_size,
+                settings.max_dlas
+            ),
+            (Some(batch), None, None),
+            "{name}"
+        );
+    }
+    assert_eq!(of("resnet50", Scenario::Offline).max_dlas, Some(2));
+    let single = of("sdxl", Scenario::SingleStream);
+    assert_eq!(
+        (single.gpu_copy_streams, single.precision),
+        (Some(1), Some(EnginePrecision::Fp16))
+    );
+    assert_eq!(of("whisper", Scenario::SingleStream).precision, None);
 }

@@ -7,6 +7,7 @@ mod batches;
 mod default_boxes;
 #[cfg(feature = "tract")]
 mod detections;
+mod diffusion;
 mod encoder_decoder;
 mod errors;
 #[cfg(feature = "tract")]

@@ -46,6 +46,7 @@ pub(super) fn load<S: NetworkSource>(
         written: &[floats("features", vec![networks.features.bands, frames])],
         kept: &[],
         is_for_network: true,
+        is_single_precision: false,
     };
     let (of_encoders, mut encoders) = loader.encoder(&of_encoder)?;
     let steps = frames / networks.frames_per_step;
@@ -66,6 +67,7 @@ pub(super) fn load<S: NetworkSource>(
             kept("cross", shape(steps), KeptUpdate::Result),
         ],
         is_for_network: false,
+        is_single_precision: false,
     };
     let (of_decoders, mut decoders) = loader.decoder(1, &of_decoder, streams)?;
     let found = loader.probe(&mut decoders, 1, "decoder")?;

@@ -8,6 +8,7 @@ pub mod chip;
 #[cfg(test)]
 mod conformance;
 mod detections;
+mod diffusion;
 mod encoder_decoder;
 mod engine;
 mod error;

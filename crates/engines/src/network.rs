@@ -16,6 +16,8 @@ pub(super) struct NetworkLayout<'a> {
     pub(super) kept: &'a [KeptInput],
     /// Whether the result is only an input of another network, and not read.
     pub(super) is_for_network: bool,
+    /// Whether the network exceeds the range of 16-bit floats, so that its engine must compute in float32 whatever the settings request.
+    pub(super) is_single_precision: bool,
 }
 
 /// An input that is kept from one computation to the next, of float32.

@@ -67,6 +67,21 @@ impl<S: NetworkSource> NetworkLoader<'_, S> {
         self.load(number, layout, &decoder_batch_sizes(streams), Some(streams))
     }
 
+    /// Loads the network in file `number` of the model for `streams` streams, which are computed together from begin to end.
+    pub(super) fn in_step(
+        &self,
+        number: usize,
+        layout: &NetworkLayout<'_>,
+        streams: usize,
+    ) -> Result<(Description, Vec<S::Network>), EngineError> {
+        let requested = self.request.batch_sizes.iter().copied();
+        let sizes: Vec<usize> = requested
+            .filter(|&size| size < streams)
+            .chain([streams])
+            .collect();
+        self.load(number, layout, &sizes, Some(streams))
+    }
+
     fn load(
         &self,
         number: usize,
@@ -111,6 +126,14 @@ impl<S: NetworkSource> NetworkLoader<'_, S> {
         networks.iter_mut().for_each(|network| network.reserve(bytes));
         Ok(bytes / FLOAT)
     }
+
+    /// Checks the number of values that a probe has found.
+    pub(super) fn check_values(&self, what: &str, found: usize, needed: usize) -> Result<(), EngineError> {
+        if found == needed {
+            return Ok(());
+        }
+        Err(self.unfit(format!("its {what} has {found} values, but {needed} are needed")))
+    }
 }
 
 /// Returns the description of a network of the benchmark's model with these inputs. Its samples have all inputs, and its answers all outputs.
@@ -123,6 +146,7 @@ fn description(benchmark: &Benchmark, file: String, layout: &NetworkLayout<'_>) 
     model.file = file;
     model.transducer = None;
     model.encoder_decoder = None;
+    model.diffusion = None;
     model.response = Response::AllOutputs;
     let kept = layout.kept.iter().map(|kept| kept.input.clone());
     model.further_inputs = layout.written.iter().cloned().chain(kept).collect();
@@ -155,9 +179,14 @@ pub(super) fn floats(name: &str, shape: Vec<usize>) -> FurtherInput {
 
 /// Returns an input of one int32.
 pub(super) fn integer(name: &str) -> FurtherInput {
+    integers(name, Vec::new())
+}
+
+/// Returns an input of int32.
+pub(super) fn integers(name: &str, shape: Vec<usize>) -> FurtherInput {
     FurtherInput {
         name: name.to_owned(),
-        shape: Vec::new(),
+        shape,
         dtype: Dtype::Int32,
     }
 }

@@ -1,9 +1,10 @@
-//! Models of several networks, which are computed in a loop. The loops are in `transducer` and `encoder_decoder`.
+//! Models of several networks, which are computed in a loop. The loops are in `transducer`, `encoder_decoder` and
+//! `diffusion`.
 
-use regatta_types::benchmark::{EncoderDecoder, Model, Transducer};
+use regatta_types::benchmark::{Diffusion, EncoderDecoder, Model, Transducer};
 
 use super::{
-    EngineError, LoadRequest, Loaded, encoder_decoder, host_network::HostNetworks,
+    EngineError, LoadRequest, Loaded, diffusion, encoder_decoder, host_network::HostNetworks,
     network_loader::NetworkSource, transducer,
 };
 
@@ -13,13 +14,16 @@ pub enum NetworkLoop<'a> {
     /// An encoder, a prediction and a joint network.
     Transducer(&'a Transducer),
     EncoderDecoder(&'a EncoderDecoder),
+    Diffusion(&'a Diffusion),
 }
 
 impl<'a> NetworkLoop<'a> {
     /// Returns the loop of a model, unless it is one network.
     pub(crate) fn of(model: &'a Model) -> Option<Self> {
         let transducer = model.transducer.as_ref().map(Self::Transducer);
-        transducer.or_else(|| model.encoder_decoder.as_ref().map(Self::EncoderDecoder))
+        let encoder_decoder = || model.encoder_decoder.as_ref().map(Self::EncoderDecoder);
+        let diffusion = || model.diffusion.as_ref().map(Self::Diffusion);
+        transducer.or_else(encoder_decoder).or_else(diffusion)
     }
 
     /// Loads the networks from `source`, and joins them stream by stream.
@@ -34,6 +38,7 @@ impl<'a> NetworkLoop<'a> {
         match self {
             Self::Transducer(transducer) => transducer::load(request, transducer, source),
             Self::EncoderDecoder(networks) => encoder_decoder::load(request, networks, source),
+            Self::Diffusion(networks) => diffusion::load(request, networks, source),
         }
     }
 

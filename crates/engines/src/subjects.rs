@@ -5,6 +5,7 @@ pub mod fake_engine;
 use std::{fmt, fs, path::PathBuf, sync::Arc};
 
 use regatta_cuda::WaitMode;
+use regatta_tensorrt::Precision;
 use regatta_test_support::fixture::Fixture;
 use regatta_types::engine_settings::{EngineSettings, GpuSelection, SimUnits};
 use regatta_types::{
@@ -250,6 +251,29 @@ impl Subject {
         self.load_with(&load_request(benchmark, fixture, &[batch], streams), tensorrt)
     }
 
+    /// Loads a model of several networks with this precision on TensorRT, from engines with a precision each.
+    pub fn load_networks_in(
+        &self,
+        requested: Precision,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        files: &[(PathBuf, Precision)],
+    ) -> Result<Loaded, EngineError> {
+        let _ = fs::remove_dir_all(fixture.path("engines"));
+        for (file, precision) in files {
+            let form = EngineForm {
+                precision: *precision,
+                ..self.engine_form(1, 1)
+            };
+            build_network(file, &form, fixture, &fixture.path("engines"));
+        }
+        let tensorrt = TensorRtRequest {
+            precision: Some(requested),
+            ..self.request(fixture, 1, 1)
+        };
+        self.load_with(&load_request(benchmark, fixture, &[1], 1), tensorrt)
+    }
+
     /// Loads the engine with settings that do not slow down the tests, or with this request to TensorRT.
     ///
     /// # Errors
@@ -341,6 +365,7 @@ impl Subject {
             profiles: streams,
             has_fixed_batch: matches!(self.way, DeviceUse::FixedBatch | DeviceUse::LoopedDla),
             is_for_dla: self.way == DeviceUse::LoopedDla,
+            precision: Precision::AsInNetwork,
         }
     }
 

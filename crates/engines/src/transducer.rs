@@ -34,6 +34,7 @@ pub(super) fn load<S: NetworkSource>(
         ],
         kept: &states(&transducer.encoder_states),
         is_for_network: false,
+        is_single_precision: false,
     };
     let (of_encoders, mut encoders) = loader.encoder(&of_encoder)?;
     let streams = encoders.first().map_or(1, |encoder| encoder.max_batch());
@@ -41,6 +42,7 @@ pub(super) fn load<S: NetworkSource>(
         written: &[integer("symbol")],
         kept: &states(&transducer.prediction_states),
         is_for_network: false,
+        is_single_precision: false,
     };
     let (of_predictions, mut predictions) = loader.decoder(1, &of_prediction, streams)?;
     let steps = transducer.frames / transducer.frames_per_step;
@@ -53,6 +55,7 @@ pub(super) fn load<S: NetworkSource>(
         ],
         kept: &[],
         is_for_network: false,
+        is_single_precision: false,
     };
     let (of_joints, mut joints) = loader.decoder(2, &of_joint, streams)?;
     let scores = loader.probe(&mut joints, 1, "joint network")?;

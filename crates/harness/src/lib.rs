@@ -116,6 +116,7 @@ impl Harness {
         let samples = ServedSamples {
             bytes: library.sample_bytes(),
             has_windows: benchmark.model.windows.is_some() && kind.computes(),
+            is_slow: benchmark.model.diffusion.is_some() && kind.computes(),
         };
         let plan = ServingPlan::new(settings, &backend.plan(), test, samples)?;
         let load_request = LoadRequest {

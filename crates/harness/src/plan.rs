@@ -41,6 +41,8 @@ pub struct ServedSamples {
     pub bytes: usize,
     /// Whether the engine sees each sample in sliding windows. It then takes one sample at a time, in batches of windows.
     pub has_windows: bool,
+    /// Whether an answer takes so long that larger batches save no time, such as an image.
+    pub is_slow: bool,
 }
 
 /// Bytes per sample of a batch besides its data: its position, answer and response.
@@ -127,7 +129,10 @@ impl ServingPlan {
                 .unwrap_or(samples_per_query.div_ceil(streams))
                 .min(samples_per_query),
             (Scenario::Server, requested) => requested.unwrap_or(1),
-            (Scenario::Offline, requested) => requested.or(engine.offline_batch).unwrap_or(OFFLINE_BATCH),
+            (Scenario::Offline, requested) => {
+                let usual = if samples.is_slow { 1 } else { OFFLINE_BATCH };
+                requested.or(engine.offline_batch).unwrap_or(usual)
+            }
         };
         let setting = match (scenario, requested_batch) {
             (Scenario::MultiStream, Some(requested_batch)) if requested_batch > batch => "samples_per_query",

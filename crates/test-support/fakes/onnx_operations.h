@@ -1,5 +1,5 @@
-/* Computes an ONNX network on the CPU, for the fake shim (trt_shim.c): the operations that the networks of RNN-T and Whisper and a small RetinaNet have, in
- * 32-bit floats, one after the other and without any optimisation. An operation that is not here ends the computation. */
+/* Computes an ONNX network on the CPU, for the fake shim (trt_shim.c): the operations that the networks of RNN-T, Whisper, Stable Diffusion XL and a
+ * small RetinaNet have, in 32-bit floats, one after the other and without any optimisation. An operation that is not here ends the computation. */
 /* Otherwise an encoder takes seconds. */
 #pragma GCC optimize("O3")
 #include <math.h>
@@ -89,11 +89,12 @@ static void onnx_where(onnx_memory* m, const onnx_node* node, onnx_tensor* const
         ((float*)out->data)[i] = ((float*)from->data)[onnx_place(from, out, i)];
     }
 }
+static float onnx_sigmoid(float value) { return 1 / (1 + expf(-value)); }
 static void onnx_unary(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in, char kind) {
     onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, in[0]->rank, in[0]->dims);
     for (int64_t i = 0, count = onnx_count(out); i < count; ++i) {
         float value = ((float*)in[0]->data)[i];
-        ((float*)out->data)[i] = kind == 'r' ? (value > 0 ? value : 0) : kind == 's' ? sqrtf(value) : erff(value);
+        ((float*)out->data)[i] = kind == 'r' ? (value > 0 ? value : 0) : kind == 's' ? sqrtf(value) : kind == 'e' ? erff(value) : onnx_sigmoid(value);
     }
 }
 static float onnx_half(uint16_t bits) {
@@ -204,6 +205,40 @@ static void onnx_softmax(onnx_memory* m, const onnx_node* node, onnx_tensor* con
         for (int64_t i = 0; i < width; ++i) to[i] /= sum;
     }
 }
+/* Of each channel of [N, channels, width], without factors and summands: those of the exports are ones and zeros. */
+static void onnx_instance_norm(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
+    const onnx_attribute* epsilon = onnx_attribute_named(node, "epsilon");
+    if (in[0]->rank != 3 || !epsilon) { m->failed = 1; return; }
+    for (int64_t i = 0; i < onnx_count(in[1]); ++i) m->failed |= ((float*)in[1]->data)[i] != 1 || ((float*)in[2]->data)[i] != 0;
+    int64_t width = in[0]->dims[2];
+    onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, 3, in[0]->dims);
+    for (int64_t row = 0, rows = onnx_count(out) / width; row < rows; ++row) {
+        const float* from = (float*)in[0]->data + row * width;
+        double mean = 0, variance = 0;
+        for (int64_t i = 0; i < width; ++i) mean += from[i] / (double)width;
+        for (int64_t i = 0; i < width; ++i) variance += (from[i] - mean) * (from[i] - mean) / (double)width;
+        for (int64_t i = 0; i < width; ++i) ((float*)out->data)[row * width + i] = (float)((from[i] - mean) / sqrt(variance + epsilon->real));
+    }
+}
+/* Doubles height and width of [N, channels, height, width] by the nearest pixel. */
+static void onnx_resize(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
+    const float doubled[] = {1, 1, 2, 2};
+    if (in[0]->rank != 4 || node->input_count != 3 || onnx_count(in[2]) != 4 || memcmp(in[2]->data, doubled, sizeof doubled)) { m->failed = 1; return; }
+    int64_t height = 2 * in[0]->dims[2], width = 2 * in[0]->dims[3];
+    onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, 4, (int64_t[]){in[0]->dims[0], in[0]->dims[1], height, width});
+    for (int64_t i = 0, count = onnx_count(out); i < count; ++i)
+        ((float*)out->data)[i] = ((float*)in[0]->data)[(i / (height * width) * (height / 2) + i / width % height / 2) * (width / 2) + i % width / 2];
+}
+/* A part of the last dimension. */
+static void onnx_slice(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
+    int last = in[0]->rank - 1;
+    if (node->input_count != 4 || onnx_count(in[1]) != 1 || onnx_axis(*(int64_t*)in[3]->data, in[0]->rank) != last) { m->failed = 1; return; }
+    int64_t begin = *(int64_t*)in[1]->data, width = *(int64_t*)in[2]->data - begin, whole = in[0]->dims[last], dims[ONNX_RANK];
+    if (begin < 0 || width <= 0 || begin + width > whole) { m->failed = 1; return; }
+    memcpy(dims, in[0]->dims, sizeof dims), dims[last] = width;
+    onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, in[0]->rank, dims);
+    for (int64_t row = 0, rows = onnx_count(out) / width; row < rows; ++row) memcpy((float*)out->data + row * width, (float*)in[0]->data + row * whole + begin, (size_t)width * sizeof(float));
+}
 /* One product of matrices, [rows, inner] by [inner, columns], added to what is there. */
 static void onnx_multiply(const float* a, const float* b, float* out, int64_t rows, int64_t inner, int64_t columns) {
     for (int64_t row = 0; row < rows; ++row)
@@ -308,7 +343,6 @@ static void onnx_conv(onnx_memory* m, const onnx_node* node, onnx_tensor* const*
             }
     }
 }
-static float onnx_sigmoid(float value) { return 1 / (1 + expf(-value)); }
 /* One direction; gates in the order input, output, forget, cell; states are given. */
 static void onnx_lstm(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
     if (node->input_count != 7 || node->output_count != 3 || in[4]) { m->failed = 1; return; }
@@ -354,6 +388,7 @@ static void onnx_compute_node(onnx_memory* m, const onnx_node* node) {
     else if (onnx_is(kind, "Relu")) onnx_unary(m, node, in, 'r');
     else if (onnx_is(kind, "Sqrt")) onnx_unary(m, node, in, 's');
     else if (onnx_is(kind, "Erf")) onnx_unary(m, node, in, 'e');
+    else if (onnx_is(kind, "Sigmoid")) onnx_unary(m, node, in, 'g');
     else if (onnx_is(kind, "Cast")) onnx_cast(m, node, in);
     else if (onnx_is(kind, "Reshape")) onnx_reshape(m, node, in);
     else if (onnx_is(kind, "Unsqueeze")) onnx_squeeze(m, node, in, 1);
@@ -367,6 +402,9 @@ static void onnx_compute_node(onnx_memory* m, const onnx_node* node) {
     else if (onnx_is(kind, "Gemm")) onnx_gemm(m, node, in);
     else if (onnx_is(kind, "Conv")) onnx_conv(m, node, in);
     else if (onnx_is(kind, "AveragePool")) onnx_average_pool(m, node, in);
+    else if (onnx_is(kind, "InstanceNormalization")) onnx_instance_norm(m, node, in);
+    else if (onnx_is(kind, "Resize")) onnx_resize(m, node, in);
+    else if (onnx_is(kind, "Slice")) onnx_slice(m, node, in);
     else if (onnx_is(kind, "LSTM")) onnx_lstm(m, node, in);
     else m->failed = 1;
     if (m->failed) fprintf(stderr, "the fake cannot compute a node of the kind %.*s\n", (int)(kind.end - kind.at), (const char*)kind.at);

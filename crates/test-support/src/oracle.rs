@@ -83,6 +83,11 @@ pub fn whisper() -> Option<PathBuf> {
     installed("whisper")
 }
 
+/// Returns the Python that has the tokenizer of the reference of Stable Diffusion XL, as [`opencv`] does.
+pub fn clip() -> Option<PathBuf> {
+    installed("clip")
+}
+
 /// Returns the Python that has llama.cpp's server, as [`opencv`] does.
 pub fn llama_cpp() -> Option<PathBuf> {
     installed("llama-cpp")

@@ -3,6 +3,7 @@
 mod accuracy;
 mod dataset;
 mod detections;
+mod diffusion;
 mod encoder_decoder;
 mod model;
 mod prep;
@@ -19,11 +20,12 @@ pub use self::{
         BoxArrangement, ClassScores, DefaultBoxLevel, DetectionDefaultBoxes, DetectionHeads,
         DetectionPredictions, Detections,
     },
+    diffusion::{Diffusion, NoiseSchedule},
     encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
     model::{Dtype, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
     prep::{
-        DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech, SpeechClips,
-        Squad, Volumes,
+        CaptionTokens, DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech,
+        SpeechClips, Squad, Volumes,
     },
     transducer::{NetworkState, SpeechFeatures, Transducer},
     windows::SlidingWindows,

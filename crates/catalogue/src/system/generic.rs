@@ -5,7 +5,7 @@ use regatta_types::{
     Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind, PowerSetting},
-    engine_settings::EngineSettings,
+    engine_settings::{EnginePrecision, EngineSettings},
 };
 
 use super::{Board, Expected, Source, System, SystemRun};
@@ -88,18 +88,28 @@ fn rule(facts: &BoardFacts) -> String {
 }
 
 fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> EngineSettings {
-    let elements: u64 = benchmark
-        .model
-        .input_shape
-        .iter()
-        .map(|&size| size as u64)
-        .product();
-    let offline = gpu_batch(facts, elements.max(1));
+    let model = &benchmark.model;
+    let elements: u64 = model.input_shape.iter().map(|&size| size as u64).product();
+    // A step of an image occupies the GPU with one sample.
+    let is_image = model.diffusion.is_some();
+    let offline = if is_image {
+        1
+    } else {
+        gpu_batch(facts, elements.max(1))
+    };
+    // Models of several networks run on GPUs only.
+    let dla_cores = if model.networks().len() > 1 {
+        0
+    } else {
+        facts.dla_cores
+    };
     let dla = (DLA_BATCH * RESNET50_SAMPLE / elements.max(1)).clamp(1, DLA_BATCH);
     let mut settings = EngineSettings {
-        gpu_copy_streams: Some(2),
+        gpu_copy_streams: Some(if is_image { 1 } else { 2 }),
         gpu_inference_streams: Some(1),
         use_direct_host_access: Some(facts.integrated),
+        // As in the published results.
+        precision: is_image.then_some(EnginePrecision::Fp16),
         ..EngineSettings::default()
     };
     match scenario {
@@ -115,7 +125,7 @@ fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> En
         Scenario::Server => {
             // Smaller batches have a shorter latency, and more of them can be in flight.
             settings.gpu_batch_size = Some((offline / 4).max(1));
-            settings.gpu_copy_streams = Some(4);
+            settings.gpu_copy_streams = Some(if is_image { 1 } else { 4 });
             settings.use_graphs = Some(true);
             settings.deque_timeout_usec = Some(2_000);
             // A DLA core misses a latency bound that is set for a GPU.
@@ -123,12 +133,12 @@ fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> En
         }
         Scenario::Offline => {
             settings.gpu_batch_size = Some(offline);
-            settings.use_graphs = Some(facts.dla_cores == 0);
-            if facts.dla_cores > 0 {
+            settings.use_graphs = Some(dla_cores == 0);
+            if dla_cores > 0 {
                 settings.dla_batch_size = usize::try_from(dla).ok();
                 settings.dla_copy_streams = Some(2);
                 settings.dla_inference_streams = Some(1);
-                settings.max_dlas = usize::try_from(facts.dla_cores).ok();
+                settings.max_dlas = usize::try_from(dla_cores).ok();
             }
         }
     }

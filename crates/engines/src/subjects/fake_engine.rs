@@ -82,6 +82,7 @@ pub(super) struct EngineForm {
     pub(super) profiles: usize,
     pub(super) has_fixed_batch: bool,
     pub(super) is_for_dla: bool,
+    pub(super) precision: Precision,
 }
 
 /// Stores one engine in the cache, and removes others.
@@ -120,7 +121,7 @@ fn settings(onnx: &Path, form: &EngineForm) -> BuildSettings {
     let batch = u32::try_from(form.batch).unwrap();
     BuildSettings {
         onnx: onnx.to_owned(),
-        precision: Precision::AsInNetwork,
+        precision: form.precision,
         batch,
         min_batch: if form.has_fixed_batch { batch } else { 1 },
         profiles: u32::try_from(form.profiles).unwrap(),

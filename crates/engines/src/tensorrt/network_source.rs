@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tensorrt::Model;
+use regatta_tensorrt::{Model, Precision};
 use regatta_types::documents::EngineKind;
 
 use super::{
@@ -48,7 +48,7 @@ impl NetworkSource for DeviceNetworks<'_> {
         layout: &NetworkLayout<'_>,
         streams: Option<usize>,
     ) -> Result<(Description, Vec<DeviceNetwork>), EngineError> {
-        let tensorrt = request_for_network(self.request, &request.model_file)?;
+        let tensorrt = request_for_network(self.request, &request.model_file, layout)?;
         let request = LoadRequest {
             // The first network decides.
             takes_any_batch: request.takes_any_batch && streams.is_none(),
@@ -164,9 +164,19 @@ fn check_batch(
 }
 
 /// Returns the request for one network of a model. Types and formats of samples are not those of its inputs.
-fn request_for_network(request: &TensorRtRequest, file: &Path) -> Result<TensorRtRequest, EngineError> {
-    let calibration = request.calibration.as_deref();
+fn request_for_network(
+    request: &TensorRtRequest,
+    file: &Path,
+    layout: &NetworkLayout<'_>,
+) -> Result<TensorRtRequest, EngineError> {
+    let is_reducible = !layout.is_single_precision;
+    let calibration = request.calibration.as_deref().filter(|_| is_reducible);
     Ok(TensorRtRequest {
+        precision: if is_reducible {
+            request.precision
+        } else {
+            Some(Precision::AsInNetwork)
+        },
         input_dtype: None,
         input_format: None,
         calibration: calibration.map(|path| scales_of(path, file)).transpose()?,

@@ -43,6 +43,24 @@ pub enum PublishedError {
     OtherFile(#[from] OtherFileError),
 }
 
+/// Why the tokens of a caption may not be those of the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptionFault {
+    /// A character that the reference may replace, or treat as a special token.
+    #[error("the character {0:?}, which the reference may take for another")]
+    Character(char),
+    /// A special token.
+    #[error("a special token")]
+    SpecialToken,
+    /// An entity of HTML, which the reference replaces.
+    #[error("an entity of HTML")]
+    Entity,
+    /// Quotes that do not end where it does.
+    #[error("quotes that do not end where it does")]
+    Quotes,
+}
+
 /// What is wrong with a file of records.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -73,6 +91,20 @@ pub enum RecordError {
         found: usize,
         /// The most that the model takes.
         longest: usize,
+    },
+    /// A caption cannot become tokens.
+    #[error("the caption of record {record} has {fault}")]
+    Caption {
+        /// The record, from 1.
+        record: usize,
+        /// What it has.
+        fault: CaptionFault,
+    },
+    /// A line of a tokenizer's merges is not one.
+    #[error("line {line} is not a pair of tokens")]
+    Merge {
+        /// The line, from 1.
+        line: usize,
     },
     /// The file is not UTF-8.
     #[error("it is not UTF-8 text")]

@@ -1,7 +1,10 @@
 //! The preparation kind `published`: checks the files of a dataset and copies them as they are, where the accuracy metric and other
-//! programs find them. The token ids of prompts also become arrays, which engines read.
+//! programs find them. The token ids of prompts, and those of captions, also become arrays, which engines read.
 
+mod captions;
+mod clip_tokenizer;
 mod error;
+mod input_array;
 mod prompts;
 mod records;
 
@@ -12,7 +15,7 @@ use regatta_fsutil::{hash::sha256_hex, regular_file};
 use regatta_types::benchmark::{Benchmark, PublishedFile};
 
 pub use self::error::PublishedError;
-use self::prompts::{PromptArray, Prompts};
+use self::{input_array::InputArray, prompts::Prompts};
 use crate::{
     atomic,
     error::PrepError,
@@ -39,7 +42,8 @@ pub(crate) fn prepare(
     }
     let read = |file: &PublishedFile| checked(file, data, benchmark);
     let contents: Vec<Vec<u8>> = files.iter().map(read).collect::<Result<_, _>>()?;
-    let arrays = prompt_arrays(benchmark, files, &contents, data)?;
+    let mut arrays = prompt_arrays(benchmark, files, &contents, data)?;
+    arrays.extend(captions::arrays(benchmark, files, &contents, data)?);
     let dir = out.join(&benchmark.dataset.dir);
     begin(&dir)?;
     let samples = benchmark.dataset.total_samples;
@@ -79,7 +83,7 @@ fn prompt_arrays(
     files: &[PublishedFile],
     contents: &[Vec<u8>],
     data: &Path,
-) -> Result<Vec<PromptArray>, PrepError> {
+) -> Result<Vec<InputArray>, PrepError> {
     let mut with_prompts = files.iter().zip(contents);
     let Some((file, field, bytes)) =
         with_prompts.find_map(|(file, bytes)| Some((file, file.prompts.as_deref()?, bytes)))

@@ -1,10 +1,8 @@
 //! Converts the prompts in a file of records to the arrays that a model server's engine reads: token ids, padded with zeros, and their numbers.
 
-use regatta_types::benchmark::Dtype;
 use serde_json::Value;
 
-use super::error::RecordError;
-use crate::npy;
+use super::{error::RecordError, input_array::InputArray};
 
 /// The arrays of a benchmark's prompts.
 #[derive(Debug)]
@@ -13,15 +11,6 @@ pub(super) struct Prompts {
     longest: usize,
     ids: Vec<u8>,
     counts: Vec<u8>,
-}
-
-/// One array.
-#[derive(Debug)]
-pub(super) struct PromptArray {
-    /// The name of its file.
-    pub(super) file: String,
-    pub(super) header: Vec<u8>,
-    pub(super) data: Vec<u8>,
 }
 
 impl Prompts {
@@ -61,16 +50,11 @@ impl Prompts {
     }
 
     /// Returns the arrays of the model's two inputs, which have names.
-    pub(super) fn arrays(self, names: [&str; 2]) -> [PromptArray; 2] {
+    pub(super) fn arrays(self, names: [&str; 2]) -> [InputArray; 2] {
         let count = self.counts.len() / size_of::<i32>();
-        let array = |name: &str, shape: &[usize], data| PromptArray {
-            file: format!("{name}.npy"),
-            header: npy::header(Dtype::Int32.numpy(), shape),
-            data,
-        };
         [
-            array(names[0], &[count, self.longest], self.ids),
-            array(names[1], &[count], self.counts),
+            InputArray::of_tokens(names[0], &[count, self.longest], self.ids),
+            InputArray::of_tokens(names[1], &[count], self.counts),
         ]
     }
 }

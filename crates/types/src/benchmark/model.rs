@@ -5,7 +5,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    detections::Detections, encoder_decoder::EncoderDecoder, transducer::Transducer, windows::SlidingWindows,
+    detections::Detections, diffusion::Diffusion, encoder_decoder::EncoderDecoder, transducer::Transducer,
+    windows::SlidingWindows,
 };
 use crate::{EngineKind, UnknownWord, layout::Layout};
 
@@ -48,6 +49,10 @@ pub struct Model {
     /// The loop in which an encoder and a decoder make a transcript of a waveform, with the same inputs; `None` for a model of one network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoder_decoder: Option<EncoderDecoder>,
+    /// The loop in which networks make an image of a caption; `None` for other models. The inputs are then the caption's tokens for each of two
+    /// text encoders, as `int32`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diffusion: Option<Diffusion>,
     /// The limits of an answer of generated tokens; `None` for a model that does not generate tokens on a model server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
@@ -160,6 +165,7 @@ impl Model {
             windows: None,
             transducer: None,
             encoder_decoder: None,
+            diffusion: None,
             generation: Some(Generation { max_tokens: 1 }),
             mask_input: None,
             tensorrt_plugins: Vec::new(),
@@ -179,7 +185,8 @@ impl Model {
         match (kind, self.response) {
             (EngineKind::Null | EngineKind::Sim, _) => true,
             (EngineKind::Server, Response::Tokens) => self.generation.is_some(),
-            (EngineKind::Server, _) | (_, Response::Tokens | Response::Image) => false,
+            (EngineKind::Server, _) | (_, Response::Tokens) => false,
+            (_, Response::Image) => self.diffusion.is_some(),
             (_, Response::Transcript) => self.transducer.is_some() || self.encoder_decoder.is_some(),
             _ => true,
         }
@@ -247,9 +254,12 @@ impl Model {
     #[must_use]
     pub fn files(&self) -> Vec<String> {
         let texts = self.encoder_decoder.iter().map(|networks| &networks.texts);
-        let texts = texts.map(|name| self.beside(name));
+        let of_diffusion = self.diffusion.iter();
+        let of_diffusion =
+            of_diffusion.flat_map(|networks| std::iter::once(&networks.latents).chain(&networks.weights));
+        let others = texts.chain(of_diffusion).map(|name| self.beside(name));
         let plugins = self.tensorrt_plugins.iter().cloned();
-        self.networks().into_iter().chain(texts).chain(plugins).collect()
+        self.networks().into_iter().chain(others).chain(plugins).collect()
     }
 
     /// Returns the paths of the model's networks below the scratch directory, the model's own file first.
@@ -257,12 +267,22 @@ impl Model {
     pub fn networks(&self) -> Vec<String> {
         let transducer = self.transducer.iter();
         let decoder = self.encoder_decoder.iter().map(|networks| &networks.decoder);
+        let of_diffusion = self.diffusion.iter();
+        let of_diffusion = of_diffusion.flat_map(|networks| [&networks.denoiser, &networks.image_decoder]);
         let names = transducer
             .flat_map(|transducer| [&transducer.prediction, &transducer.joint])
-            .chain(decoder);
+            .chain(decoder)
+            .chain(of_diffusion);
         std::iter::once(self.file.clone())
             .chain(names.map(|name| self.beside(name)))
             .collect()
+    }
+
+    /// Returns the path of the latents with which all images begin, below the scratch directory; `None` for other models.
+    #[must_use]
+    pub fn latents(&self) -> Option<String> {
+        let diffusion = self.diffusion.as_ref()?;
+        Some(self.beside(&diffusion.latents))
     }
 
     /// Returns the path of a file in the directory of the model's own.
@@ -371,7 +391,6 @@ pub enum Response {
     /// engine computes it.
     Tokens,
     /// A generated image: a byte for red, green and blue of each pixel, row by row. `accuracy_coco.py` of `text_to_image` reads this form.
-    /// No engine computes it.
     Image,
     /// All output tensors one after the other.
     AllOutputs,

@@ -243,9 +243,22 @@ pub struct PublishedFile {
     /// The field with the token ids of a record's prompt, which become the arrays of the model's two inputs: ids, and their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<String>,
+    /// The captions of the records, which become arrays of the model's inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captions: Option<CaptionTokens>,
     /// The published SHA-256, hexadecimal; `None` accepts any file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+}
+
+/// How captions become the tokens of CLIP, padded to the length of the model's inputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptionTokens {
+    /// The column of the captions.
+    pub column: String,
+    /// The published file with the merges of the tokenizer, from which its vocabulary follows.
+    pub merges: String,
 }
 
 /// The form of a file of records.

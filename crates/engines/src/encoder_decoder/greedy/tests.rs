@@ -111,6 +111,7 @@ fn streams_end_at_different_times_without_allocations() {
         written: &[float_input("features", vec![networks.features.bands, frames])],
         kept: &[],
         is_for_network: true,
+        is_single_precision: false,
     };
     let encoder = network(Box::new(FakeEncoder), &of_encoder, 2 * STEPS);
     let shape = |positions| vec![1, 2, positions, 1];
@@ -121,6 +122,7 @@ fn streams_end_at_different_times_without_allocations() {
             kept("cross", shape(STEPS), KeptUpdate::Result),
         ],
         is_for_network: false,
+        is_single_precision: false,
     };
     let decoder = network(Box::new(FakeDecoder), &of_decoder, VOCABULARY);
     let place = tempfile::tempdir().unwrap();
