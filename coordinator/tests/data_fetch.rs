@@ -9,12 +9,14 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     sync::{Arc, Mutex},
     thread,
+    time::Duration,
 };
 
 use regatta_fsutil::hash::sha256_hex;
+use regatta_test_support::eventually;
 use tempfile::TempDir;
 
 /// How the server answers.
@@ -24,6 +26,8 @@ enum Manner {
     Faultless,
     /// Cuts each connection after this number of bytes.
     CutAfter(usize),
+    /// Sends nothing after this number of bytes, until another manner is set.
+    StallAfter(usize),
     /// Sends whole files only.
     WithoutRanges,
     /// Knows no file.
@@ -48,7 +52,7 @@ impl Server {
         let (manner, requests) = (Arc::clone(&server.manner), Arc::clone(&server.requests));
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let first = answer(stream.unwrap(), &content, *manner.lock().unwrap());
+                let first = answer(stream.unwrap(), &content, &manner);
                 requests.lock().unwrap().push(first);
             }
         });
@@ -66,7 +70,8 @@ impl Server {
 }
 
 /// Answers a request. Returns the first byte that it asked for.
-fn answer(mut stream: TcpStream, content: &[u8], manner: Manner) -> usize {
+fn answer(mut stream: TcpStream, content: &[u8], current: &Mutex<Manner>) -> usize {
+    let manner = *current.lock().unwrap();
     let mut first = 0;
     for line in BufReader::new(stream.try_clone().unwrap()).lines() {
         let line = line.unwrap().to_lowercase();
@@ -93,13 +98,16 @@ fn answer(mut stream: TcpStream, content: &[u8], manner: Manner) -> usize {
         body.len()
     );
     let sent = match manner {
-        Manner::CutAfter(bytes) => &body[..bytes.min(body.len())],
+        Manner::CutAfter(bytes) | Manner::StallAfter(bytes) => &body[..bytes.min(body.len())],
         _ => body,
     };
     // curl closes the connection when it does not want the body.
     let _ = stream
         .write_all(head.as_bytes())
         .and_then(|()| stream.write_all(sent));
+    while matches!(manner, Manner::StallAfter(_)) && *current.lock().unwrap() == manner {
+        thread::sleep(Duration::from_millis(20));
+    }
     first
 }
 
@@ -131,13 +139,17 @@ impl Place {
         self.directory.path().join("lab")
     }
 
-    fn regatta(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_regatta"))
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+        command
             .args(arguments)
             .env("REGATTA_WORKSPACE", self.workspace())
-            .env_remove("MLPERF_SCRATCH_PATH")
-            .output()
-            .unwrap()
+            .env_remove("MLPERF_SCRATCH_PATH");
+        command
+    }
+
+    fn regatta(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
     }
 
     /// Fetches, and returns exit code, output and errors.
@@ -245,6 +257,58 @@ fn a_file_beyond_its_published_size_ends_the_download() {
     let file = place.scratch("data/file.bin");
     let left = fs::metadata(part_of(&file)).unwrap().len();
     assert!(!file.exists() && left == 0, "{left}");
+}
+
+/// curl outlives the command, and would write to the same file as that of the next command.
+#[test]
+fn the_download_of_a_killed_command_is_left_alone_and_then_continued() {
+    let content = content();
+    let place = Place::new(content.clone(), &download(&sha256_hex(&content)));
+    let file = place.scratch("data/file.bin");
+    place.server.be(Manner::StallAfter(500_000));
+    let mut killed = place
+        .command(&["data", "fetch", "fetched"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("the first bytes", 30, || {
+        // curl keeps the last few bytes.
+        fs::metadata(part_of(&file)).is_ok_and(|part| part.len() > 400_000)
+    });
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let (code, _, errors) = place.fetch();
+    assert!(
+        code == Some(3) && errors.contains("another download of"),
+        "{errors}"
+    );
+    place.server.be(Manner::Faultless);
+    eventually("the download", 30, || place.fetch().0 == Some(0));
+    assert!(fs::read(&file).unwrap() == content && !part_of(&file).exists());
+    assert!(
+        place
+            .server
+            .requests()
+            .last()
+            .is_some_and(|first| *first > 400_000)
+    );
+}
+
+#[test]
+fn the_part_of_a_file_that_came_in_another_way_is_removed() {
+    let content = content();
+    let place = Place::new(content.clone(), &download(&sha256_hex(&content)));
+    let file = place.scratch("data/file.bin");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(part_of(&file), &content[..700_000]).unwrap();
+    fs::write(&file, &content).unwrap();
+    let (code, printed, errors) = place.fetch();
+    assert!(
+        code == Some(0) && printed.contains("present: "),
+        "{printed}{errors}"
+    );
+    assert!(!part_of(&file).exists());
 }
 
 /// The last one finds the file of the first, and neither damages the other's.

@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::{
-    fs,
+    env, fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -33,6 +34,9 @@ const PUBLISHED: [(&str, &str, &str, &str); 3] = [
     ),
 ];
 
+/// Its weights are a directory.
+const WHISPER: (&str, &str) = ("whisper", include_str!("../../configs/benchmarks/whisper.toml"));
+
 struct Lab {
     directory: tempfile::TempDir,
     python: PathBuf,
@@ -47,7 +51,8 @@ impl Lab {
         assert!(lab.regatta(&["init"]).status.success());
         let configs = lab.path("lab/configs/benchmarks");
         fs::create_dir_all(&configs).unwrap();
-        for (name, text, ..) in PUBLISHED {
+        let published = PUBLISHED.map(|(name, text, ..)| (name, text));
+        for (name, text) in published.into_iter().chain([WHISPER]) {
             let lines = text.lines().filter(|line| {
                 let is_fetched = line.starts_with("fetch = ") || line.starts_with("checksums = [\"resnext50");
                 !is_fetched
@@ -62,11 +67,23 @@ impl Lab {
         self.directory.path().join(below)
     }
 
-    fn regatta(&self, words: &[&str]) -> Output {
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
         command.args(words).stdin(Stdio::null());
         command.env("REGATTA_WORKSPACE", self.path("lab"));
-        command.env_remove("MLPERF_SCRATCH_PATH").output().unwrap()
+        command.env_remove("MLPERF_SCRATCH_PATH");
+        command
+    }
+
+    fn regatta(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    fn write_program(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn prepare(&self, name: &str, weights: &Path) -> Output {
@@ -103,6 +120,85 @@ fn networks_are_exported_from_the_published_forms_of_weights() {
         let network = fs::read(lab.path("lab/scratch").join(network)).unwrap();
         assert!(network.len() > 1_000_000, "{name}: {} bytes", network.len());
     }
+}
+
+/// A killed command has left a part of a copy, with which there are as many files as there should be.
+#[test]
+fn the_directory_of_published_weights_is_copied_completely_before_the_export() {
+    let Some(lab) = Lab::new() else { return };
+    let (weights, copies) = (
+        lab.path("whisper-large-v3"),
+        lab.path("lab/scratch/models/whisper/published"),
+    );
+    for directory in [&weights, &copies] {
+        fs::create_dir_all(directory).unwrap();
+        for name in ["config.json", "tokenizer.json"] {
+            fs::write(directory.join(name), "{}").unwrap();
+        }
+    }
+    fs::write(weights.join("model.safetensors"), "not those of Whisper").unwrap();
+    fs::write(copies.join("model.safetensors.part"), "not").unwrap();
+    let output = lab.prepare("whisper", &weights);
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("tools/export-whisper failed"), "{printed}");
+    let copied = fs::read_to_string(copies.join("model.safetensors")).unwrap();
+    assert_eq!(copied, "not those of Whisper");
+    assert!(!copies.join("model.safetensors.part").exists());
+}
+
+/// Otherwise a later version of a package could break the tools, or write other files.
+#[test]
+fn virtual_environment_has_the_required_versions() {
+    let Some(lab) = Lab::new() else { return };
+    let weights = lab.path("ssd_mobilenet_v1.pytorch");
+    let words = ["ssd-mobilenet".as_ref(), "module".as_ref(), weights.as_os_str()];
+    oracle::run(&lab.python, "torch", "small.py", &words);
+    // An environment whose pip only notes what it should install. It has other versions before.
+    let installed = lab.path("installed.txt").display().to_string();
+    let python = lab.python.display();
+    let environment = format!(
+        "#!/bin/sh\ncase $1 in\n-m) cat \"$7\" >{installed} ;;\n-c) [ -e {installed} ] ;;\n*) exec {python} \"$@\" ;;\nesac\n"
+    );
+    lab.write_program("environment", &environment);
+    let made = lab.path("environment").display().to_string();
+    let usual_path = env::var("PATH").unwrap();
+    let python3 = format!(
+        "#!/bin/sh\n[ \"$2\" = venv ] || {{ PATH={usual_path}; exec python3 \"$@\"; }}\n\
+         mkdir -p \"$3/bin\"\ncp {made} \"$3/bin/python\"\n"
+    );
+    lab.write_program("bin/python3", &python3);
+    let path = format!("{}:{usual_path}", lab.path("bin").display());
+    let prepare = || {
+        let words = [
+            "benchmark",
+            "prepare",
+            "ssd-mobilenet",
+            "--from",
+            weights.to_str().unwrap(),
+        ];
+        let output = lab.command(&words).env("PATH", &path).output().unwrap();
+        assert!(
+            lab.path("lab/scratch/models/SSDMobileNet/ssd_mobilenet_v1_heads.onnx")
+                .exists(),
+            "{output:?}"
+        );
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let printed = prepare();
+    let required = fs::read_to_string(&installed).unwrap();
+    let lines: Vec<&str> = required.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(
+        lines.iter().all(|line| line.matches("==").count() == 1),
+        "{lines:?}"
+    );
+    for name in ["numpy==", "onnx=="] {
+        let line = lines.iter().find(|line| line.starts_with(name)).unwrap();
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+    // They are installed once.
+    fs::remove_dir_all(lab.path("lab/scratch/models/SSDMobileNet")).unwrap();
+    let printed = prepare();
+    assert!(!printed.contains("installing "), "{printed}");
 }
 
 #[test]

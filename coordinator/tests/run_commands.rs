@@ -222,6 +222,42 @@ fn a_run_abandoned_while_its_device_cannot_be_informed_is_aborted_before_the_nex
 }
 
 #[test]
+fn a_drain_that_waits_says_once_that_its_device_is_offline_and_what_ends_the_wait() {
+    let (mut coordinator, mut device) = with_device();
+    let requested = coordinator.request_run("PerformanceOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the run", 30, || {
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
+    });
+    coordinator.kill();
+    let mut waiting = coordinator
+        .regatta(&["device", "drain", "simulated", "--wait"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(waiting.stderr.take().unwrap());
+    let mut text = String::new();
+    let mut read_until = |part: &str| {
+        while !text.contains(part) {
+            assert!(errors.read_line(&mut text).unwrap() > 0, "{part}: {text}");
+        }
+    };
+    read_until("no coordinator serves this workspace");
+    // A coordinator that starts has heard of no device.
+    coordinator.serve();
+    read_until("simulated is offline, last seen");
+    read_until(&format!("runs give-up {requested} --yes"));
+    let _ = coordinator.json(&["runs", "give-up", &requested, "--yes"]);
+    assert!(waiting.wait().unwrap().success());
+    errors.read_to_string(&mut text).unwrap();
+    for part in ["no coordinator serves", "is offline", "runs give-up"] {
+        assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
+    }
+}
+
+#[test]
 fn an_interrupted_removal_is_undone_by_the_next_command_and_by_the_daemon() {
     let (mut coordinator, mut device) = with_device();
     let runs: Vec<String> = (0..2)

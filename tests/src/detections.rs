@@ -9,7 +9,11 @@ use serde_json::{Value, json};
 const UNKNOWN: usize = 20;
 
 /// Returns the floats of a response in hexadecimal.
-fn floats(response: &str) -> Vec<f64> {
+///
+/// # Panics
+/// Panics when the response is not hexadecimal.
+#[must_use]
+pub fn floats(response: &str) -> Vec<f64> {
     let number = |at: usize| u32::from_str_radix(&response[at..at + 8], 16).expect("hexadecimal");
     let bits = (0..response.len()).step_by(8).map(|at| number(at).swap_bytes());
     bits.map(|bits| f64::from(f32::from_bits(bits))).collect()

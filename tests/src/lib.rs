@@ -20,6 +20,7 @@ pub mod filled_store;
 mod finished_run;
 pub mod hostile_texts;
 pub mod html_check;
+pub mod jpeg;
 mod lab;
 mod lab_commands;
 pub mod mlperf_benchmark;

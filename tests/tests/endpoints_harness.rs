@@ -19,7 +19,9 @@ use std::{
 use regatta_catalogue::known;
 use regatta_test_requirements::{Requirement, require};
 use regatta_test_support::{oracle, synthetic_endpoints};
-use regatta_tests::{Process, eventually, free_port, mlperf_benchmark::official_checker, printed, regatta};
+use regatta_tests::{
+    Broker, Lab, Process, eventually, free_port, mlperf_benchmark::official_checker, printed, regatta,
+};
 use serde_json::Value;
 
 const MODEL: &str = "small";
@@ -120,14 +122,15 @@ impl Bench {
     /// Returns the command that rehearses with one conversation and short answers.
     fn rehearsal(&self, model: &str, output: &Path) -> Command {
         let url = format!("http://127.0.0.1:{}", self.port);
+        self.rehearsal_of(&["--url", &url, "--model", model], output)
+    }
+
+    /// As [`Self::rehearsal`], with other words for the server.
+    fn rehearsal_of(&self, server: &[&str], output: &Path) -> Command {
         let tokenizer = self.path("tokenizer");
         let words = [
             "--benchmark",
             "qwen3.6-27b",
-            "--url",
-            &url,
-            "--model",
-            model,
             "--tokenizer",
             tokenizer.to_str().unwrap(),
             "--output",
@@ -138,7 +141,50 @@ impl Bench {
             "--set",
             "model_params.max_new_tokens=8",
         ];
-        self.command("run", &words)
+        self.command("run", &[server, &words].concat())
+    }
+
+    /// Makes a lab whose device has the model, and a driver of the server.
+    fn lab(&self) -> Option<Lab> {
+        let mut lab = Lab::new(Broker::Embedded)?;
+        let models = lab.scratch().join("models");
+        fs::create_dir_all(&models).unwrap();
+        fs::copy(self.path("model.gguf"), models.join("model.gguf")).unwrap();
+        let script = oracle::directory("llama-cpp").join("serve.py");
+        let driver = format!(
+            "schema = 1\ntitle = \"llama.cpp\"\ncommand = [\"{}\", \"{}\", \"{{model}}\", \"{{port}}\", \"{{context}}\", \"{{parallel}}\", \"{MODEL}\", \"{{host}}\"]\n\
+             ready = {{ path = \"/health\", within_s = 60 }}\n",
+            self.python.display(),
+            script.display()
+        );
+        fs::write(self.path("driver.toml"), driver).unwrap();
+        lab.start_coordinator();
+        lab.start_device();
+        lab.wait_for_device();
+        Some(lab)
+    }
+
+    /// Returns the command that rehearses with a server that the lab's device starts.
+    fn rehearsal_on_device(&self, lab: &Lab, output: &Path) -> Command {
+        let driver = self.path("driver.toml");
+        let port = format!("server_port={}", self.port);
+        let words = [
+            "--device",
+            "boat",
+            "--host",
+            "127.0.0.1",
+            "--server",
+            driver.to_str().unwrap(),
+            "--server-model",
+            "models/model.gguf",
+            "--server-set",
+            &port,
+            "--server-set",
+            "server_context=131072",
+        ];
+        let mut command = self.rehearsal_of(&words, output);
+        command.arg("--workspace").arg(lab.workspace());
+        command
     }
 }
 
@@ -197,6 +243,34 @@ fn a_rehearsal_leads_to_a_tree_that_the_official_checker_accepts() {
     if let Some(output) = official_checker(&tree, "v6.1") {
         assert!(!output.contains(" ERROR]"), "{output}");
     }
+    // A second result of the same kind has no place there, and another system needs a description.
+    let add = |system: &str| {
+        let measurements = bench.path("measurements.json");
+        let words = [
+            run.to_str().unwrap(),
+            "--division",
+            "open",
+            "--submitter",
+            "Example",
+            "--system",
+            system,
+            "--measurements",
+            measurements.to_str().unwrap(),
+            "--rehearsal",
+            "--add-to",
+            tree.to_str().unwrap(),
+        ];
+        printed(&bench.endpoints("stage", &words))
+    };
+    assert!(add("Thor").contains("measurements.json already exists"));
+    assert!(add("Orin").contains("does not have open/REHEARSAL-Example/systems/REHEARSAL-Orin.json"));
+    // In a tree with the system and another benchmark's result, it is found by both checkers.
+    let result = tree.join("open/REHEARSAL-Example/results/REHEARSAL-Thor/qwen3.6-27b");
+    fs::remove_dir_all(&result).unwrap();
+    fs::remove_dir_all(tree.join("open/REHEARSAL-Example/src/qwen3.6-27b")).unwrap();
+    let added = add("Thor");
+    assert!(result.join("SingleStream/measurements.json").is_file(), "{added}");
+    assert_eq!(document(&check(&tree))["verdict"], "pass");
     // The rules of the closed division prescribe all conversations, and the tokens of an answer.
     let closed = bench.path("closed");
     let staged = bench.stage(&run, "closed", &closed, &["--rehearsal"]);
@@ -251,6 +325,74 @@ fn a_run_ends_with_the_first_lost_request() {
     // The client itself calls it complete or interrupted, and staging refuses it in any case.
     let gone = bench.rehearse(MODEL, &bench.path("gone"));
     assert!(printed(&gone).contains("cannot be used"), "{}", printed(&gone));
+}
+
+#[test]
+fn a_device_serves_the_model_and_signs_its_part_of_the_run() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let Some(lab) = bench.lab() else {
+        return;
+    };
+    let run = bench.path("run");
+    let rehearsal = bench.rehearsal_on_device(&lab, &run).output().unwrap();
+    let rehearsal = document(&rehearsal);
+    let session = &rehearsal["session"];
+    assert_eq!(session["end"]["kind"], "completed", "{rehearsal:#}");
+    // The name of the server's only model.
+    assert_eq!(session["model"], MODEL);
+    let device_run = &session["device_run"];
+    assert_eq!(device_run["failure"], Value::Null, "{device_run:#}");
+    let id = device_run["run"].as_str().unwrap();
+    assert_eq!(lab.phase(id), "done");
+    assert!(TcpStream::connect(("127.0.0.1", bench.port)).is_err());
+
+    // The copy is signed and complete, and has the server's log and the sensors beside it.
+    let copy = run.join("device");
+    let verified = lab.json(&["runs", "verify", copy.to_str().unwrap()]);
+    assert_eq!(verified["runs"][0]["intact"], true, "{verified:#}");
+    assert_eq!(verified["runs"][0]["has_evidence"], true, "{verified:#}");
+    for file in [
+        "server.log",
+        "server.json",
+        "telemetry.csv",
+        "attempt.json",
+        "evidence.sig",
+    ] {
+        assert!(copy.join("files").join(file).is_file(), "{file}");
+    }
+    let staged = bench.stage(&run, "open", &bench.path("tree"), &["--rehearsal"]);
+    assert!(staged.status.success(), "{}", printed(&staged));
+}
+
+#[test]
+fn a_server_that_dies_on_its_device_is_the_reason_of_the_run() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let Some(lab) = bench.lab() else {
+        return;
+    };
+    let run = bench.path("run");
+    let rehearsal = thread::scope(|scope| {
+        let rehearsal = scope.spawn(|| bench.rehearsal_on_device(&lab, &run).output().unwrap());
+        let log = run.join("client.log");
+        eventually("the first answers", 300, || {
+            fs::read_to_string(&log).is_ok_and(|text| text.contains(" 3/2002 ["))
+        });
+        let killed = Command::new("pkill")
+            .args(["-KILL", "-f"])
+            .arg(lab.scratch())
+            .status();
+        assert!(killed.unwrap().success());
+        rehearsal.join().unwrap()
+    });
+    assert_eq!(rehearsal.status.code(), Some(1), "{}", printed(&rehearsal));
+    let session = &document(&rehearsal)["session"];
+    assert_eq!(session["end"]["kind"], "lost-request", "{session:#}");
+    let failure = session["device_run"]["failure"].as_str().unwrap();
+    assert!(failure.contains("was ended by signal 9"), "{failure}");
 }
 
 #[test]

@@ -37,6 +37,9 @@ impl BuildCommand {
         if let Some(format) = missing.input.format {
             command.add("--input-format", format);
         }
+        if let Some(scale) = &missing.input_scale {
+            command.add("--input-scale", scale);
+        }
         if let Some(bytes) = missing.workspace_bytes {
             command.add("--workspace", bytes >> MIB);
         }
@@ -134,6 +137,7 @@ mod tests {
                 element: Some(ElementType::Int8),
                 format: Some(Layout::Chw4),
             },
+            input_scale: "input_ids=0.5".parse().ok(),
             workspace_bytes: Some(64 << MIB),
             plugins: vec![PathBuf::from("plugins.so")],
             calibration: Some(PathBuf::from("calibration/bert.cache")),
@@ -168,6 +172,7 @@ mod tests {
             (args.input_dtype, args.input_format),
             (missing.input.element, missing.input.format)
         );
+        assert!(args.input_scale.is_some() && args.input_scale == missing.input_scale);
         assert_eq!(
             (&args.input_shapes, &args.plugins),
             (&missing.input_shapes, &missing.plugins)
@@ -188,6 +193,7 @@ mod tests {
             precision: Precision::AsInNetwork,
             input_shapes: Vec::new(),
             input: IoFormat::default(),
+            input_scale: None,
             workspace_bytes: None,
             plugins: Vec::new(),
             calibration: Some(PathBuf::from("samples")),

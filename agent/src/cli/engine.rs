@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use regatta_tensorrt::{CalibrationMethod, ElementType, InputShape};
+use regatta_tensorrt::{CalibrationMethod, ElementType, InputScale, InputShape};
 use regatta_types::layout::Layout;
 
 use super::Format;
@@ -81,6 +81,9 @@ pub(crate) struct EngineBuildArgs {
     /// Layout of every input: linear, chw4 or another; on DLA also dla_hwc4
     #[arg(long, value_name = "FORMAT")]
     pub(crate) input_format: Option<Layout>,
+    /// Scale of the samples that an int8 input takes, as `regatta prep` made them [default: the calibration's]
+    #[arg(long, value_name = "[NAME=]SCALE", requires = "input_dtype")]
+    pub(crate) input_scale: Option<InputScale>,
     /// Data type of every output [default: the network's]
     #[arg(long, value_name = "fp32|fp16|int8|int32|int64")]
     pub(crate) output_dtype: Option<ElementType>,

@@ -261,6 +261,10 @@ impl<L: Link> Service<L> {
                 let event = self.runs.resend(run, &streams);
                 self.route([event]);
             }
+            Command::Finish => {
+                let event = self.runs.finish(run);
+                self.route([event]);
+            }
             Command::Examine => self.announcements.queue_examination(run),
         }
     }

@@ -22,11 +22,11 @@ use regatta_tensorrt::{
 use regatta_types::ExitCode;
 
 use super::{
-    calibration::{calibrated, find_samples, for_scales},
+    calibration::{calibrated, find_samples, for_scales, say_calibrating},
     installation::open,
     memory,
     print::{self, say},
-    settings::{check_dla_types, check_scales, settings},
+    settings::{check_dla_types, check_scales, scaled_input, settings},
     watch::watched,
 };
 use crate::{cli::EngineBuildArgs, exit::Failure};
@@ -42,11 +42,13 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     }
     check_dla_types(&settings, &model, tensorrt.version())?;
     check_scales(args, &model, tensorrt.version())?;
+    let scaled_input = scaled_input(args, &model)?;
     let cache = EngineCache::new(args.place.cache.clone());
     bound_workspace(&mut settings);
     let samples = find_samples(args, tensorrt.version())?;
     let mut manifest = EngineManifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
     manifest.plugins_sha256 = plugin_hashes(&args.plugins).map_err(Failure::usage)?;
+    manifest.input_scale = scaled_input.map(|(_, scale)| scale);
     if let Some(samples) = &samples {
         manifest.calibration_sha256 = Some(samples.sha256().to_owned());
     }
@@ -64,7 +66,16 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
         memory::check(model_bytes, settings.workspace_bytes)?;
     }
     settings.timing_cache = cache.timing_cache(&manifest);
+    // The samples have this scale, whatever the calibration found for the input.
+    let set_input_scale = |settings: &mut BuildSettings| {
+        if let Some((input, scale)) = scaled_input
+            && !settings.calibration_cache.is_empty()
+        {
+            settings.calibration_cache = scale.in_cache(&settings.calibration_cache, input);
+        }
+    };
     let Some(samples) = &samples else {
+        set_input_scale(&mut settings);
         let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
         return show(args, &place, &entry);
     };
@@ -80,15 +91,19 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
     let mut on_device = None;
     if !settings.calibration_cache.is_empty() {
         say(&format!("calibration scales found in {}", kept.display()));
-    } else if let Some(plain) = for_scales(&settings, samples) {
-        settings.calibration_cache = calibrated(&tensorrt, &settings, &plain, samples)?;
+    } else if let Some(plain) = for_scales(&settings, &model, samples) {
+        say_calibrating(&settings, &plain, samples);
+        settings.calibration_cache = calibrated(&tensorrt, &plain, samples)?;
         cache.store_file(&scales, &settings.calibration_cache)?;
     } else {
-        say(&format!("calibrating over {} samples", samples.count()));
+        say_calibrating(&settings, &settings, samples);
         on_device = Some(OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?);
     }
+    set_input_scale(&mut settings);
+    // The cache of another build is kept already, without the samples' scale.
+    let kept_as = on_device.is_some().then_some(&*scales);
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
-    let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
+    let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, kept_as)?;
     show(args, &place, &entry)
 }
 

@@ -2,7 +2,7 @@
 //! once. Reading samples is a task of `regatta_engines`, and finding scales one of TensorRT.
 
 use regatta_engines::tensorrt::calibration::{OnDevice, Samples};
-use regatta_tensorrt::{BuildError, BuildSettings, InputShape, IoFormat, TensorRt, Version};
+use regatta_tensorrt::{BuildSettings, InputShape, IoFormat, Model, TensorRt, Version};
 
 use super::{print::say, watch::watched};
 use crate::{
@@ -30,8 +30,12 @@ pub(super) fn find_samples(args: &EngineBuildArgs, version: Version) -> Result<O
 }
 
 /// Returns the settings of a build for its scales alone, if the samples do not have the type, layout or shape of the engine's input, or do not
-/// fill its batches.
-pub(super) fn for_scales(settings: &BuildSettings, samples: &Samples) -> Option<BuildSettings> {
+/// fill its batches. A network with a fixed batch takes no other: its samples are repeated until they fill the batches.
+pub(super) fn for_scales(
+    settings: &BuildSettings,
+    model: &Model,
+    samples: &Samples,
+) -> Option<BuildSettings> {
     let size = |shape: &InputShape| shape.dims.iter().map(|&dim| u64::from(dim)).product::<u64>();
     // Samples have the largest of an input's shapes.
     let is_largest = |shape: &&InputShape| {
@@ -41,7 +45,11 @@ pub(super) fn for_scales(settings: &BuildSettings, samples: &Samples) -> Option<
             .filter(|other| other.name == shape.name);
         same.all(|other| size(other) <= size(shape))
     };
-    let batch = samples.batch_up_to(settings.batch);
+    let batch = if model.has_fixed_batch() {
+        settings.batch
+    } else {
+        samples.batch_up_to(settings.batch)
+    };
     let plain = BuildSettings {
         batch,
         min_batch: settings.min_batch.min(batch),
@@ -58,53 +66,32 @@ pub(super) fn for_scales(settings: &BuildSettings, samples: &Samples) -> Option<
     differs.then_some(plain)
 }
 
-/// Returns the calibration cache of a build that does not keep its engine. A network that has a fixed batch does not take the batch of `plain`;
-/// then the samples are repeated until they fill the batches of the engine itself.
+/// Says that a build calibrates, in which batches, and with which input, if these are not the engine's own.
+pub(super) fn say_calibrating(settings: &BuildSettings, calibrating: &BuildSettings, samples: &Samples) {
+    let (batch, count) = (calibrating.batch, samples.count());
+    let mut line = match samples.repetitions(batch) {
+        1 => format!("calibrating over {count} samples"),
+        times => format!("calibrating {times} times over the {count} samples"),
+    };
+    if batch != settings.batch {
+        line.push_str(&format!(" in batches of {batch}"));
+    }
+    if calibrating.input != settings.input || calibrating.input_shapes != settings.input_shapes {
+        line.push_str(", with the network's own input");
+    }
+    say(&line);
+}
+
+/// Returns the calibration cache of a build that does not keep its engine.
 pub(super) fn calibrated(
     tensorrt: &TensorRt,
     settings: &BuildSettings,
-    plain: &BuildSettings,
     samples: &Samples,
 ) -> Result<Vec<u8>, Failure> {
-    let input = match plain.input == settings.input && plain.input_shapes == settings.input_shapes {
-        true => "",
-        false => ", with the network's own input",
-    };
-    let batches = match plain.batch == settings.batch {
-        true => String::new(),
-        false => format!(" in batches of {}", plain.batch),
-    };
-    say(&format!(
-        "calibrating over {} samples{batches}{input}",
-        samples.count()
-    ));
-    match scales(tensorrt, plain, samples)? {
-        Err(BuildError::Model(reason)) if plain.batch != settings.batch => {
-            let own = BuildSettings {
-                batch: settings.batch,
-                min_batch: settings.min_batch,
-                ..plain.clone()
-            };
-            say(&format!(
-                "{reason}; calibrating {} times over the {} samples{input}",
-                samples.repetitions(settings.batch),
-                samples.count()
-            ));
-            Ok(scales(tensorrt, &own, samples)??)
-        }
-        found => Ok(found?),
-    }
-}
-
-fn scales(
-    tensorrt: &TensorRt,
-    settings: &BuildSettings,
-    samples: &Samples,
-) -> Result<Result<Vec<u8>, BuildError>, Failure> {
     let mut on_device = OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?;
     let built = watched(tensorrt.shim_version().reports_progress(), |tell| {
         tensorrt.build(settings, tell, Some(&mut on_device))
     })
-    .map_err(Failure::could_not)?;
-    Ok(built.map(|built| built.calibration_cache))
+    .map_err(Failure::could_not)??;
+    Ok(built.calibration_cache)
 }

@@ -6,7 +6,8 @@ use anyhow::Context as _;
 use regatta_catalogue::catalogue::BenchmarkCatalogue;
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_tensorrt::{
-    BuildSettings, CalibrationMethod, DlaSettings, InputShape, IoFormat, Model, Precision, Version,
+    BuildSettings, CalibrationMethod, DlaSettings, ElementType, InputShape, IoFormat, Model, Precision,
+    Scale, Version,
 };
 
 use crate::{
@@ -137,6 +138,32 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
         })
     });
     shapes.collect()
+}
+
+/// Returns the int8 input whose samples have a scale of their own, and that scale, if the flags name one.
+///
+/// # Errors
+/// Fails when no input takes int8, or when the flags do not say which input it is.
+pub(super) fn scaled_input<'a>(
+    args: &'a EngineBuildArgs,
+    model: &'a Model,
+) -> Result<Option<(&'a str, Scale)>, Failure> {
+    let Some(requested) = &args.input_scale else {
+        return Ok(None);
+    };
+    if args.input_dtype != Some(ElementType::Int8) {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--input-scale needs --input-dtype int8"
+        )));
+    }
+    let name = requested.name.as_deref().or(model.only_input()).ok_or_else(|| {
+        Failure::usage(anyhow::anyhow!(
+            "--input-scale does not name the input of {}; hint: --input-scale NAME={}",
+            args.onnx.display(),
+            requested.scale
+        ))
+    })?;
+    Ok(Some((name, requested.scale)))
 }
 
 /// Rejects an int8 build without scales. TensorRT would use other types for such layers, or fail after a long build.

@@ -10,7 +10,8 @@ pub(crate) mod event;
 mod loadgens;
 mod missing_engine;
 pub(crate) mod prepared_run;
-mod run_output;
+pub(crate) mod run_output;
+mod serving;
 mod tuning;
 
 use std::{io, path::Path};
@@ -93,6 +94,9 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
         built_engines::remove(&run_plan, &run_output)?;
         return end_without_loadgen(&run_output, attempt);
     }
+    if spec.task == RunTask::ModelServer {
+        return serve(&spec, args, &run_output, attempt);
+    }
     let mut recalibrates = run_plan.engine.settings.engine_build == Some(EngineBuild::Recalibrate);
     if recalibrates {
         built_engines::remove_calibrated(&run_plan)?;
@@ -129,6 +133,24 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
         // A full disk may have caused the failure, or may be an additional one.
         (Err(failure), Err(unkept)) => Err(failure.besides(unkept)),
     }
+}
+
+/// Serves a model until the coordinator finishes the run.
+fn serve(
+    spec: &RunSpec,
+    args: &ExecArgs,
+    run_output: &RunOutput,
+    mut attempt: Attempt,
+) -> Result<ExitCode, Failure> {
+    let server = serving::start(spec, run_output, args.scratch.as_deref())?;
+    server.description().clone_into(&mut attempt.engine);
+    run_output.write_attempt(&attempt)?;
+    tell_phase(RunPhase::Ready);
+    attempt.started = Some(clock::read());
+    tell_phase(RunPhase::Running);
+    serving::wait_until_finished(&server, run_output)?;
+    drop(server);
+    end_without_loadgen(run_output, attempt)
 }
 
 /// Ends a run that is not a measurement once its work is done. Later runs use the engines or assets that it leaves.

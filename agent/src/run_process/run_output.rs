@@ -9,6 +9,9 @@ use std::{
 use anyhow::Context;
 use regatta_types::documents::{Attempt, ConfTexts, end_reason};
 
+/// The file beside the spec that the daemon makes when the coordinator finishes the run.
+pub(crate) const FINISH: &str = "finish";
+
 /// The directory into which the run process writes the run's files.
 #[derive(Debug, Clone)]
 pub(crate) struct RunOutput {
@@ -26,6 +29,11 @@ impl RunOutput {
     /// Returns the directory for logs and configuration files.
     pub(crate) fn files(&self) -> PathBuf {
         self.root.join("files")
+    }
+
+    /// Returns whether the coordinator has finished the run.
+    pub(crate) fn is_finish_requested(&self) -> bool {
+        self.root.join(FINISH).exists()
     }
 
     /// Creates `files/` and writes the configuration files byte for byte from the spec.

@@ -11,7 +11,7 @@ use regatta_catalogue::system::System;
 use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::{Scenario, documents::EngineKind};
 
-use crate::support::{self, Ended, agent};
+use crate::support::{self, Ended, agent, place::Place};
 
 /// The arguments of every search.
 const TUNE: &str = "tune --benchmark pixels --benchmark-file benchmark.toml --output found.toml --force";
@@ -259,6 +259,38 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
         .concat(),
     );
     takes(&ended, "tensorrt 8.5.2");
+}
+
+/// Networks whose dimensions are free: as exporters of detection networks leave them, and as that of BERT, for several lengths of sequences.
+#[test]
+fn engines_of_trials_get_the_shapes_that_the_run_needs() {
+    let place = Place::new();
+    let tune = |settings: &str, environment: &[(&str, &str)]| {
+        let words = words(&[TUNE, TENSORRT, "--limit 1s --build-flag ignore-memory", settings]);
+        let ended = place.agent(&words, environment);
+        let (_, text) = found(&place.fixture);
+        assert_eq!(ended.code, 0, "{ended:?} {text}");
+        lacks_no_engine(&text);
+        let built = text.lines().filter(|line| line.starts_with("# engine built: "));
+        built.map(str::to_owned).collect::<Vec<_>>()
+    };
+    place.write_network(&[0, 1, 0, 0]);
+    let built = tune("", &[("FAKE_TRT_FREE", "1")]);
+    let has_shape = |line: &String| line.contains(" --input-shape 1,8,8 ");
+    assert!(!built.is_empty() && built.iter().all(has_shape), "{built:?}");
+
+    place.fixture.take_sequences();
+    let environment = [
+        ("FAKE_TRT_INPUTS", "3"),
+        ("FAKE_TRT_INPUT", "int32"),
+        ("FAKE_TRT_FREE", "1"),
+    ];
+    let built = tune("--set sequence_lengths=16,40,64", &environment);
+    let of_three_lengths = |line: &String| line.matches(" --input-shape ").count() == 9;
+    assert!(
+        !built.is_empty() && built.iter().all(of_three_lengths),
+        "{built:?}"
+    );
 }
 
 /// A trial with DLA would measure the GPU alone.

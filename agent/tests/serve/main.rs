@@ -19,6 +19,7 @@ mod faults;
 mod full_disk;
 mod lean;
 mod log_file;
+mod model_server;
 mod release;
 mod runs;
 mod silence;

@@ -125,9 +125,11 @@ impl CellTable {
                 RunTask::EngineBuild | RunTask::EngineInspection => {
                     self.engine.or(Some(EngineKind::Tensorrt))
                 }
-                RunTask::Measurement | RunTask::AssetFetch | RunTask::Tune | RunTask::EngineRemoval => {
-                    self.engine
-                }
+                RunTask::Measurement
+                | RunTask::AssetFetch
+                | RunTask::Tune
+                | RunTask::EngineRemoval
+                | RunTask::ModelServer => self.engine,
             },
             loadgen: self.loadgen.clone(),
             test_run: self.test_run,

@@ -11,7 +11,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use regatta_fsutil::hash::sha256_hex;
 use regatta_text::HumanDuration;
-use regatta_types::documents::GateSpec;
+use regatta_types::documents::{GateSpec, RunTask};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -193,6 +193,11 @@ impl CampaignPlan {
             .filter(|task| !task.get_ref().is_measurement())
         {
             let name = task.get_ref().as_str();
+            if *task.get_ref() == RunTask::ModelServer {
+                return Err(self
+                    .problem(&task.span(), "a plan cannot start a model server".to_owned())
+                    .hint("`regatta endpoints run` starts one, and measures it"));
+            }
             return match table.superfluous_key() {
                 None => Ok(Placement::Each),
                 Some(key) => Err(self

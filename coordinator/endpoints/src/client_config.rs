@@ -18,8 +18,8 @@ const MIN_DURATION_MS: u64 = 600_000;
 pub struct ServerTarget {
     /// The server's address, such as `http://board:8080`.
     pub url: String,
-    /// The model's name on the server.
-    pub model: String,
+    /// The model's name on the server. `None` for its only model.
+    pub model: Option<String>,
     /// The directory of the model's tokenizer. Without it, the client counts no tokens.
     pub tokenizer: Option<String>,
     /// How long the client keeps an idle connection, in seconds. `None` is the client's default.

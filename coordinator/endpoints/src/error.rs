@@ -41,6 +41,9 @@ pub enum EndpointsError {
     /// The directory is not a run of the client.
     #[error("{path} is not a finished endpoints run: {reason}", path = path.display())]
     NotRun { path: PathBuf, reason: String },
+    /// The tree does not describe the system.
+    #[error("{tree} does not have {system}", tree = tree.display(), system = system.display())]
+    NoSystem { tree: PathBuf, system: PathBuf },
     /// The output exists.
     #[error("{path} already exists", path = .0.display())]
     Exists(PathBuf),

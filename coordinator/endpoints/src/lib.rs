@@ -24,5 +24,5 @@ pub use environment::ClientEnvironment;
 pub use error::EndpointsError;
 pub use events::{ClientPhase, EndpointsProgress};
 pub use outcome::{EndpointsOutcome, EndpointsProblem};
-pub use session::{EndpointsRequest, EndpointsSession, SessionEnd, run};
-pub use stage::{StageRequest, stage};
+pub use session::{DeviceRun, EndpointsRequest, EndpointsSession, SessionEnd, run};
+pub use stage::{StageRequest, StageTree, stage};

@@ -19,6 +19,8 @@ const MAX_ANSWER: u64 = 4 << 20;
 pub(crate) struct Server {
     /// The `Server` header of its answers.
     pub(crate) program: Option<String>,
+    /// The name of the model.
+    pub(crate) model: String,
 }
 
 #[derive(Deserialize)]
@@ -32,18 +34,21 @@ struct Model {
 }
 
 impl Server {
-    /// Checks that the server lists the model. A server with `https://` is not looked at.
-    pub(crate) fn look(url: &str, model: &str) -> Result<Self, EndpointsError> {
+    /// Checks that the server lists the model. Without a name, it is the server's only model. A server with `https://` is not looked at.
+    pub(crate) fn look(url: &str, model: Option<&str>) -> Result<Self, EndpointsError> {
         let refused = |reason: String| EndpointsError::Server {
             url: url.to_owned(),
             reason,
         };
         let Some(address) = url.strip_prefix("http://") else {
-            return if url.starts_with("https://") {
-                Ok(Self { program: None })
-            } else {
-                Err(refused("its address begins with http:// or https://".to_owned()))
-            };
+            if !url.starts_with("https://") {
+                return Err(refused("its address begins with http:// or https://".to_owned()));
+            }
+            let model = model.ok_or_else(|| refused("the model's name is needed".to_owned()))?;
+            return Ok(Self {
+                program: None,
+                model: model.to_owned(),
+            });
         };
         let (host, path) = address.split_once('/').unwrap_or((address, ""));
         let path = format!("/{path}").trim_end_matches('/').to_owned();
@@ -60,9 +65,20 @@ impl Server {
         let models: Models = serde_json::from_str(body)
             .map_err(|error| refused(format!("GET /v1/models returned no list of models: {error}")))?;
         let names: Vec<&str> = models.data.iter().map(|model| model.id.as_str()).collect();
-        if !names.contains(&model) {
-            return Err(refused(format!("it serves {}, not {model}", names.join(", "))));
-        }
+        let model = match (model, &names[..]) {
+            (Some(model), names) if names.contains(&model) => model,
+            (Some(model), names) => {
+                return Err(refused(format!("it serves {}, not {model}", names.join(", "))));
+            }
+            (None, [only]) => only,
+            (None, names) => {
+                return Err(refused(format!(
+                    "it serves {} models: {}",
+                    names.len(),
+                    names.join(", ")
+                )));
+            }
+        };
         let header = |line: &str| {
             let (name, value) = line.split_once(':')?;
             name.eq_ignore_ascii_case("server")
@@ -70,6 +86,7 @@ impl Server {
         };
         Ok(Self {
             program: head.lines().find_map(header),
+            model: model.to_owned(),
         })
     }
 

@@ -45,6 +45,8 @@ pub struct EndpointsRequest<'a> {
     pub checkout: &'a ClientCheckout,
     pub environment: &'a ClientEnvironment,
     pub target: ServerTarget,
+    /// The run in which a device serves the model; `None` for a server that the user started.
+    pub device_run: Option<DeviceRun>,
     /// Changes of the configuration, which make the run a rehearsal.
     pub changes: Vec<ConfigChange>,
     pub is_rehearsal: bool,
@@ -66,6 +68,20 @@ pub enum SessionEnd {
     ClientFailed(String),
 }
 
+/// The run in which a device served the model. Its files and their signature are in `device` of the run's directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceRun {
+    pub device: String,
+    pub run: String,
+    /// The SHA-256 of the run's signed `evidence.json`. `None` until the run has ended.
+    #[serde(default)]
+    pub evidence_sha256: Option<String>,
+    /// Why the run did not serve until the client had ended.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
 /// The document `session.json`: how a run was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,6 +94,9 @@ pub struct EndpointsSession {
     pub model: String,
     /// The `Server` header of the server's answers.
     pub server: Option<String>,
+    /// `None` for a server that the user started.
+    #[serde(default)]
+    pub device_run: Option<DeviceRun>,
     /// The commit of the client, whose checkout had no local changes before the run.
     pub client_commit: String,
     pub started: Timestamp,
@@ -103,7 +122,57 @@ impl EndpointsSession {
     /// Returns whether the run is a result: it is complete, and no document says otherwise.
     #[must_use]
     pub fn is_result(&self) -> bool {
-        self.end == SessionEnd::Completed && self.outcome.problems.is_empty() && !self.is_rehearsal
+        self.is_served()
+            && self.end == SessionEnd::Completed
+            && self.outcome.problems.is_empty()
+            && !self.is_rehearsal
+    }
+
+    /// Returns whether the device served the model to the end, if one had to.
+    fn is_served(&self) -> bool {
+        let run = self.device_run.as_ref();
+        run.is_none_or(|run| run.evidence_sha256.is_some() && run.failure.is_none())
+    }
+
+    /// Adds how the device's run ended, and writes the document again.
+    ///
+    /// # Errors
+    /// [`EndpointsError::File`] when it cannot be written.
+    pub fn end_device_run(&mut self, directory: &Path, run: DeviceRun) -> Result<(), EndpointsError> {
+        if let Some(failure) = &run.failure {
+            let text = format!("the device's run {} failed: {failure}", run.run);
+            self.outcome.problem(SESSION, text);
+        }
+        self.device_run = Some(run);
+        self.write(directory)
+    }
+
+    fn write(&self, directory: &Path) -> Result<(), EndpointsError> {
+        // A structure of texts and numbers is always JSON.
+        let document = serde_json::to_vec_pretty(self).unwrap_or_default();
+        write(directory, SESSION, &document)
+    }
+}
+
+impl EndpointsRequest<'_> {
+    /// Checks what can be checked without a server.
+    ///
+    /// # Errors
+    /// [`EndpointsError::NotPrescribed`] when the round has no run of the benchmark, [`EndpointsError::Exists`] when the directory exists.
+    pub fn check(&self) -> Result<(), EndpointsError> {
+        self.prescribed()?;
+        if self.output.exists() {
+            return Err(EndpointsError::Exists(self.output.clone()));
+        }
+        Ok(())
+    }
+
+    fn prescribed(&self) -> Result<&PrescribedRun, EndpointsError> {
+        let prescribed = self.round.prescribed_endpoints_run(self.benchmark);
+        prescribed.ok_or_else(|| EndpointsError::NotPrescribed {
+            round: self.round.name.clone(),
+            benchmark: self.benchmark.to_owned(),
+        })
     }
 }
 
@@ -116,17 +185,14 @@ pub fn run(
     report: &mut dyn FnMut(&EndpointsProgress) -> bool,
 ) -> Result<EndpointsSession, EndpointsError> {
     let (round, benchmark) = (request.round, request.benchmark);
-    let prescribed = round.prescribed_endpoints_run(benchmark);
-    let prescribed = prescribed.ok_or_else(|| EndpointsError::NotPrescribed {
-        round: round.name.clone(),
-        benchmark: benchmark.to_owned(),
-    })?;
+    let prescribed = request.prescribed()?;
     let output = std::path::absolute(&request.output).map_err(EndpointsError::file(&request.output))?;
     if output.exists() {
         return Err(EndpointsError::Exists(output));
     }
     let mut target = request.target.clone();
-    let server = Server::look(&target.url, &target.model)?;
+    let server = Server::look(&target.url, target.model.as_deref())?;
+    target.model = Some(server.model.clone());
     if target.max_idle_time.is_none() && server.closes_streams() {
         target.max_idle_time = Some(NO_IDLE_TIME);
     }
@@ -150,8 +216,9 @@ pub fn run(
         benchmark: benchmark.to_owned(),
         is_rehearsal: request.is_rehearsal,
         url: target.url,
-        model: target.model,
+        model: server.model,
         server: server.program,
+        device_run: request.device_run.clone(),
         client_commit: request.checkout.commit().to_owned(),
         started,
         ended: Timestamp::now(),
@@ -159,9 +226,7 @@ pub fn run(
         outcome,
         documents: documents::hashes(&place)?,
     };
-    // A structure of texts and numbers is always JSON.
-    let document = serde_json::to_vec_pretty(&session).unwrap_or_default();
-    write(&output, SESSION, &document)?;
+    session.write(&output)?;
     Ok(session)
 }
 

@@ -9,7 +9,7 @@ use std::{
 use regatta_types::Division;
 
 use crate::{
-    EndpointsError, EndpointsSession,
+    EndpointsError, EndpointsSession, SessionEnd,
     documents::{self, REQUIRED},
     session::REPORT,
 };
@@ -26,20 +26,29 @@ pub struct StageRequest<'a> {
     pub submitter: &'a str,
     /// The system's name, as in the names of directories.
     pub system: &'a str,
-    /// The description of the system, `systems/NAME.json`.
-    pub description: &'a Path,
+    /// The description of the system, `systems/NAME.json`. `None` for a system that the tree has.
+    pub description: Option<&'a Path>,
     /// `measurements.json` of the result.
     pub measurements: &'a Path,
     /// Takes a run that is not a result. The tree is then marked as a rehearsal.
     pub is_rehearsal: bool,
-    /// The new directory for the tree.
-    pub output: &'a Path,
+    pub tree: StageTree<'a>,
 }
 
-/// Writes the tree, and returns the paths of its files below `output`.
+/// The tree of a submission that gets the result.
+#[derive(Debug, Clone, Copy)]
+pub enum StageTree<'a> {
+    /// A new directory.
+    New(&'a Path),
+    /// A tree with other results.
+    Existing(&'a Path),
+}
+
+/// Writes the result into the tree, and returns the paths of its files below the tree.
 ///
 /// # Errors
-/// [`EndpointsError::NotRun`] when the run is not a result. No part of the tree remains after an error.
+/// [`EndpointsError::NotRun`] when the run is not a result, [`EndpointsError::Exists`] for a file that the tree has. No file of the result remains
+/// after an error.
 pub fn stage(request: &StageRequest<'_>) -> Result<Vec<PathBuf>, EndpointsError> {
     let session = EndpointsSession::read(request.run)?;
     if let Some(reason) = refusal(request, &session)? {
@@ -48,16 +57,57 @@ pub fn stage(request: &StageRequest<'_>) -> Result<Vec<PathBuf>, EndpointsError>
             reason,
         });
     }
-    if request.output.exists() {
-        return Err(EndpointsError::Exists(request.output.to_owned()));
-    }
     let files = planned(request, &session);
-    let written = write(request.output, &files);
-    if written.is_err() {
-        // The error itself is reported.
-        let _ = fs::remove_dir_all(request.output);
+    match request.tree {
+        StageTree::New(tree) => {
+            if tree.exists() {
+                return Err(EndpointsError::Exists(tree.to_owned()));
+            }
+            let written = write(tree, &files);
+            if written.is_err() {
+                // The error itself is reported.
+                let _ = fs::remove_dir_all(tree);
+            }
+            written?;
+        }
+        StageTree::Existing(tree) => add(request, tree, &files)?,
     }
-    written.map(|()| files.into_iter().map(|file| file.path).collect())
+    Ok(files.into_iter().map(|file| file.path).collect())
+}
+
+/// Adds the files to a tree of the same submitter and system.
+fn add(request: &StageRequest<'_>, tree: &Path, files: &[PlannedFile]) -> Result<(), EndpointsError> {
+    let system = system_description(request);
+    if request.description.is_none() && !tree.join(&system).is_file() {
+        return Err(EndpointsError::NoSystem {
+            tree: tree.to_owned(),
+            system,
+        });
+    }
+    if let Some(file) = files.iter().find(|file| tree.join(&file.path).exists()) {
+        return Err(EndpointsError::Exists(tree.join(&file.path)));
+    }
+    let written = write(tree, files);
+    if written.is_err() {
+        for file in files {
+            // Those that were not written do not exist. The error itself is reported.
+            let _ = fs::remove_file(tree.join(&file.path));
+        }
+    }
+    written
+}
+
+/// Returns the names of submitter and system in the tree.
+fn names(request: &StageRequest<'_>) -> [String; 2] {
+    let mark = if request.is_rehearsal { "REHEARSAL-" } else { "" };
+    [request.submitter, request.system].map(|name| format!("{mark}{name}"))
+}
+
+/// Returns the place of the system's description in the tree.
+fn system_description(request: &StageRequest<'_>) -> PathBuf {
+    let [submitter, system] = names(request);
+    let place = PathBuf::from(request.division.as_str()).join(submitter);
+    place.join("systems").join(format!("{system}.json"))
 }
 
 /// Returns the reason why a run cannot be staged.
@@ -66,6 +116,7 @@ fn refusal(request: &StageRequest<'_>, session: &EndpointsSession) -> Result<Opt
         return Ok(Some(match session.outcome.problems.first() {
             _ if session.is_rehearsal => "it is a rehearsal".to_owned(),
             Some(problem) => format!("{}: {}", problem.file, problem.text),
+            None if session.end == SessionEnd::Completed => "its device's run did not end".to_owned(),
             None => "the client did not complete it".to_owned(),
         }));
     }
@@ -91,11 +142,7 @@ enum Content {
 }
 
 fn planned(request: &StageRequest<'_>, session: &EndpointsSession) -> Vec<PlannedFile> {
-    let mark = if request.is_rehearsal { "REHEARSAL-" } else { "" };
-    let (submitter, system) = (
-        format!("{mark}{}", request.submitter),
-        format!("{mark}{}", request.system),
-    );
+    let [submitter, system] = names(request);
     let place = PathBuf::from(request.division.as_str()).join(submitter);
     let result = place
         .join("results")
@@ -108,10 +155,6 @@ fn planned(request: &StageRequest<'_>, session: &EndpointsSession) -> Vec<Planne
         content: Content::Copy(from),
     };
     let mut files = vec![
-        copy(
-            place.join("systems").join(format!("{system}.json")),
-            request.description.to_owned(),
-        ),
         copy(result.join("measurements.json"), request.measurements.to_owned()),
         PlannedFile {
             path: result.join("README.md"),
@@ -125,6 +168,8 @@ fn planned(request: &StageRequest<'_>, session: &EndpointsSession) -> Vec<Planne
             )),
         },
     ];
+    let description = request.description.map(Path::to_owned);
+    files.extend(description.map(|from| copy(system_description(request), from)));
     let documents = session.documents.keys();
     files.extend(documents.map(|name| copy(result.join(name), report.join(name))));
     files
@@ -136,8 +181,15 @@ fn readme(request: &StageRequest<'_>, session: &EndpointsSession) -> String {
     } else {
         ""
     };
+    let device = session.device_run.as_ref();
+    let device = device.map_or_else(String::new, |run| {
+        format!(
+            " Regatta's agent on {} started it for run {}.",
+            run.device, run.run
+        )
+    });
     format!(
-        "# {} on {}\n\n{rehearsal}The server at {} served the model `{}`{}. The unmodified client of mlcommons/endpoints at {} measured it from {} to {}, with the configuration in config.yaml:\n\n    python -m inference_endpoint.main benchmark from-config --mode both --config config.yaml\n",
+        "# {} on {}\n\n{rehearsal}The server at {} served the model `{}`{}.{device} The unmodified client of mlcommons/endpoints at {} measured it from {} to {}, with the configuration in config.yaml:\n\n    python -m inference_endpoint.main benchmark from-config --mode both --config config.yaml\n",
         session.benchmark,
         request.system,
         session.url,

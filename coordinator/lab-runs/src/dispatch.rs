@@ -281,11 +281,15 @@ impl Dispatcher {
             return Ok(None);
         }
         let requested_end = run.abort.as_ref().filter(|_| !run.phase.is_final());
-        if run.known && requested_end.is_none() {
-            return self.due_query(run, device);
-        }
         if let Some(reason) = requested_end {
             return Ok(self.due_abort(run.id, device, reason));
+        }
+        if run.known && run.must_finish && run.phase.may_become(RunPhase::Running) {
+            let is_due = self.claim_request(run.id, device);
+            return Ok(is_due.then(|| (device.id.clone(), run.id, Command::Finish)));
+        }
+        if run.known {
+            return self.due_query(run, device);
         }
         if !self.claim_request(run.id, device) {
             return Ok(None);

@@ -14,6 +14,7 @@
 //! state = "MaxP"
 //! ```
 
+use regatta_types::documents::RunTask;
 use serde::Deserialize;
 
 use super::RunRequestInput;
@@ -33,6 +34,9 @@ pub enum PlanError {
     /// The plan has no `[[run]]`.
     #[error("the plan has no [[run]]")]
     Empty,
+    /// Nothing would measure the server, or end it.
+    #[error("a plan cannot start a model server: `regatta endpoints run` starts one, and measures it")]
+    ModelServer,
 }
 
 /// A plan.
@@ -62,6 +66,9 @@ impl Plan {
         }
         if file.run.is_empty() {
             return Err(PlanError::Empty);
+        }
+        if file.run.iter().any(|input| input.task == RunTask::ModelServer) {
+            return Err(PlanError::ModelServer);
         }
         Ok(Self { run: file.run })
     }

@@ -16,6 +16,9 @@ pub enum NotRepeatable {
     /// The run's plan sets single clocks.
     #[error("its plan sets single clocks, which no option does: repeat it with the plan")]
     SingleClocks,
+    /// A client on another machine measured the run's model server.
+    #[error("`regatta endpoints run` starts the server of its client")]
+    ModelServer,
     /// The run removed engines.
     #[error("engines are removed once")]
     EngineRemoval,
@@ -84,6 +87,7 @@ pub fn repeat_command(row: &RunRow) -> Result<String, NotRepeatable> {
         RunTask::Measurement => {}
         RunTask::EngineBuild => return Ok(format!("regatta engine build {}", words.join(" "))),
         RunTask::EngineInspection => return Ok(format!("regatta engine inspect {}", words.join(" "))),
+        RunTask::ModelServer => return Err(NotRepeatable::ModelServer),
         RunTask::EngineRemoval => return Err(NotRepeatable::EngineRemoval),
         RunTask::AssetFetch => return Ok(format!("regatta asset fetch {}", words.join(" "))),
         RunTask::Tune => {

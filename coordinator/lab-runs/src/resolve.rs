@@ -11,7 +11,7 @@ use regatta_catalogue::{
 use regatta_types::{
     EngineKind,
     benchmark::Benchmark,
-    documents::{DeviceFacts, EngineSpec, LoadgenChoice, PowerSetting, RunSpec, StateSpec},
+    documents::{DeviceFacts, EngineSpec, LoadgenChoice, PowerSetting, RunSpec, RunTask, StateSpec},
     engine_settings::EngineSettingError,
 };
 
@@ -210,7 +210,7 @@ pub fn catalogue_hint(error: &CatalogueError) -> Option<String> {
 pub struct KnownRequest<'a> {
     request: &'a RunRequest,
     catalogue: &'a Catalogue,
-    benchmark: &'a Benchmark,
+    benchmark: Cow<'a, Benchmark>,
     round: &'a Round,
 }
 
@@ -220,7 +220,13 @@ impl<'a> KnownRequest<'a> {
     /// # Errors
     /// Returns [`ResolveError`] when one is missing, or no engine computes the benchmark's responses.
     pub fn find(request: &'a RunRequest, catalogue: &'a Catalogue) -> Result<Self, ResolveError> {
-        let benchmark = catalogue.benchmark(&request.benchmark)?;
+        let benchmark = match (request.task, catalogue.benchmark(&request.benchmark)) {
+            // The client knows it, and the device only serves its model.
+            (RunTask::ModelServer, Err(CatalogueError::OfEndpoints { name })) => {
+                Cow::Owned(Benchmark::measured_by_client(&name))
+            }
+            (_, known) => Cow::Borrowed(known?),
+        };
         let round = catalogue.round(request.round.as_deref())?;
         let model = &benchmark.model;
         // The default engine of every device is one of those that compute networks.
@@ -291,11 +297,11 @@ impl<'a> KnownRequest<'a> {
         device: &DeviceRow,
         facts: &DeviceFacts,
         engine: EngineSpec,
-    ) -> Result<ResolvedRequest<'a>, ResolveError> {
+    ) -> Result<ResolvedRequest<'_>, ResolveError> {
         let request = self.request;
         let state = self.state(device, facts)?;
         let requested = SystemRequest {
-            benchmark: self.benchmark,
+            benchmark: &self.benchmark,
             scenario: request.scenario,
             power: match &state {
                 Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
@@ -305,7 +311,7 @@ impl<'a> KnownRequest<'a> {
         };
         Ok(ResolvedRequest {
             device: device.id.clone(),
-            benchmark: self.benchmark,
+            benchmark: &self.benchmark,
             round: self.round,
             scenario: request.scenario,
             mode: request.mode,
@@ -313,7 +319,7 @@ impl<'a> KnownRequest<'a> {
             length: request.length,
             delivery: request
                 .delivery
-                .unwrap_or_else(|| usual_delivery(request.mode, engine.kind, request.task, self.benchmark)),
+                .unwrap_or_else(|| usual_delivery(request.mode, engine.kind, request.task, &self.benchmark)),
             engine,
             system: self.system(facts, &requested)?,
             conf: request.conf.clone(),
@@ -479,6 +485,14 @@ impl<'a> RunFiles<'a> {
     /// # Errors
     /// Returns [`ResolveError`] when devices cannot get them.
     fn add_to(&self, draft: &mut RunDraft, requested: &[String]) -> Result<(), ResolveError> {
+        if draft.spec.task == RunTask::ModelServer {
+            return Ok(assets::name_in(
+                &mut draft.spec,
+                requested,
+                self.store,
+                self.config,
+            )?);
+        }
         let is_asset = |place: &str| self.served.iter().any(|path| assets::holds(path, place));
         form::select_sample_form(&mut draft.spec, &is_asset, &self.scratch)?;
         select_calibration(&mut draft.spec, &is_asset, &self.scratch)?;

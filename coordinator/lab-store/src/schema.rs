@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::error::{Result, StoreError};
 
 /// The version of [`SCHEMA`], which a change of it raises. Nothing was released with an older one, so there are no migrations yet.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const SCHEMA: &str = "
 CREATE TABLE devices (
     id                    TEXT PRIMARY KEY,  -- fingerprint of the public key
@@ -39,6 +39,7 @@ CREATE TABLE runs (
     reason         TEXT,
     revision       INTEGER NOT NULL,
     abort          TEXT,  -- why somebody wants it ended
+    finish         INTEGER NOT NULL DEFAULT 0,  -- whether its device must complete it, which has no end of its own
     lost           INTEGER NOT NULL DEFAULT 0,  -- the device no longer has it
     recorded       TEXT,  -- when record.json was written
     forgotten      INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may forget it

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) use checksum::published_problem;
 use clap::Subcommand;
-pub(super) use fetch::{ARCHIVES, PART, fetch_file};
+pub(super) use fetch::{ARCHIVES, fetch_file, remove_abandoned_part};
 pub(super) use local_files::LocalFiles;
 pub(super) use place::{DownloadPlace, FileState, count_files, model_problem};
 use regatta_catalogue::catalogue::Catalogue;
@@ -21,6 +21,7 @@ use regatta_types::{
     benchmark::{Benchmark, Download, DownloadPurpose},
 };
 use serde_json::{Value, json};
+pub(super) use transfer::PART;
 
 use super::{Context, accuracy::labels};
 use crate::exit::{CommandResult, Failure};

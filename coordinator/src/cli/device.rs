@@ -81,7 +81,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Remove(args) => membership::remove(args, context, &workspace, &store)?,
         Command::Label(args) => label::run(args, context, &store)?,
         Command::Health { device } => device_health::show(device.as_deref(), context, &store)?,
-        Command::Drain(args) => device_health::drain(args, context, &store)?,
+        Command::Drain(args) => device_health::drain(args, context, &workspace, &store)?,
         Command::Resume { device } => device_health::resume(device, context, &store)?,
         Command::Clear { device, note } => device_health::clear(device, note.as_deref(), context, &store)?,
         Command::Check(args) => return device_check::run(args, context, &workspace, &store),

@@ -6,11 +6,12 @@ use std::{thread, time::Duration};
 use super::{
     Context,
     context::tell,
+    device_watch::DeviceWatch,
     health_text::{described, remedy, user},
     operations::unless_permitted,
 };
 use crate::{exit::Failure, tables};
-use regatta_lab_store::{DeviceRow, HealthChange, Store};
+use regatta_lab_store::{DeviceRow, HealthChange, RunRow, Store, workspace::Workspace};
 use regatta_lab_views::{
     documents::HealthDocument,
     lookup,
@@ -56,7 +57,12 @@ pub(super) fn log(device: &str, context: &Context, store: &Store) -> Result<(), 
 }
 
 /// Takes a device out of service. Ctrl-C ends the wait for its run, and leaves it in maintenance.
-pub(super) fn drain(args: &DrainArgs, context: &Context, store: &Store) -> Result<(), Failure> {
+pub(super) fn drain(
+    args: &DrainArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
     let row = lookup::device(store, Some(&args.device))?;
     let name = &row.name;
     // A command that waits is repeated after Ctrl-C.
@@ -65,7 +71,7 @@ pub(super) fn drain(args: &DrainArgs, context: &Context, store: &Store) -> Resul
     }
     let state = match (args.wait, row.open_run) {
         (true, _) => {
-            wait_for_idleness(&row, store)?;
+            wait_for_idleness(&row, context, workspace, store)?;
             "has no run".to_owned()
         }
         (false, Some(run)) => format!("takes no new runs. It finishes run {run}."),
@@ -76,20 +82,72 @@ pub(super) fn drain(args: &DrainArgs, context: &Context, store: &Store) -> Resul
     })
 }
 
-fn wait_for_idleness(row: &DeviceRow, store: &Store) -> Result<(), Failure> {
+fn wait_for_idleness(
+    row: &DeviceRow,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
     thread::sleep(DISPATCH_TIME);
-    let mut is_announced = false;
+    let mut wait = DrainWait::default();
     while has_work(row, store)? {
-        if !is_announced {
+        wait.report(row, context, workspace, store)?;
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// What the wait for a device has already reported.
+#[derive(Default)]
+struct DrainWait {
+    is_announced: bool,
+    has_reported_coordinator: bool,
+    has_hinted: bool,
+    watch: DeviceWatch,
+}
+
+impl DrainWait {
+    /// Reports each reason once why the wait may not end by itself, with what ends it.
+    fn report(
+        &mut self,
+        row: &DeviceRow,
+        context: &Context,
+        workspace: &Workspace,
+        store: &Store,
+    ) -> Result<(), Failure> {
+        if !self.is_announced {
             tell(&format!(
                 "{} is in maintenance; waiting until it has no run",
                 row.name
             ));
-            is_announced = true;
+            self.is_announced = true;
         }
-        thread::sleep(PAUSE);
+        if !workspace.is_served() && !self.has_reported_coordinator {
+            tell(&format!(
+                "no coordinator serves this workspace, so no messages of devices arrive; start it: {}",
+                context.command("serve")
+            ));
+            self.has_reported_coordinator = true;
+        }
+        let mut runs: Vec<RunRow> = Vec::new();
+        for run in store.runs().sent(&row.id)? {
+            runs.extend(store.runs().get(run)?);
+        }
+        let report = self.watch.look(&runs, store)?;
+        report.changes.iter().for_each(|change| tell(change));
+        if let Some(run) = runs.first()
+            && report.absent.contains_key(&row.id)
+            && !self.has_hinted
+        {
+            tell(&format!(
+                "start `regatta-agent serve` on {}, or end the wait without the run's results: {}",
+                row.name,
+                context.command(&format!("runs give-up {} --yes", run.id))
+            ));
+            self.has_hinted = true;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Puts a device back into service.

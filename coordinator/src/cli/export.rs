@@ -11,7 +11,6 @@ use regatta_types::documents::document_name;
 
 use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
 
-use super::context::say;
 use crate::exit::Failure;
 use regatta_lab_runs::MANIFEST;
 use regatta_lab_store::{RunRow, Store, workspace::Workspace};
@@ -27,7 +26,13 @@ struct Copied {
 }
 
 /// Exports a recorded run: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` for `sha256sum -c`.
-pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &Path) -> Result<(), Failure> {
+/// Returns what to tell the user about the copy.
+pub(super) fn export(
+    workspace: &Workspace,
+    store: &Store,
+    row: &RunRow,
+    out: &Path,
+) -> Result<Vec<String>, Failure> {
     if row.recorded.is_none() {
         return Err(Failure::could_not(format!(
             "run {} is {}: it has no record yet",
@@ -70,14 +75,11 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
             .push("the device's public key is not known: the copy's signature cannot be checked".to_owned());
     }
     let copied = copy(&files, key.as_ref(), out).map_err(|error| undo(error, &files, row, out))?;
-    for what in &left_out {
-        say(what)?;
-    }
-    say(&format!(
+    left_out.push(format!(
         "{copied} files in {}; check them there with `sha256sum -c SHA256SUMS`",
         out.display()
-    ))?;
-    Ok(())
+    ));
+    Ok(left_out)
 }
 
 fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<usize> {

@@ -12,7 +12,7 @@ use std::{fmt::Write as _, path::PathBuf};
 use regatta_text::escape;
 use regatta_types::ExitCode;
 
-use super::{Context, export, verify, with_hint};
+use super::{Context, context::say, export, verify, with_hint};
 use crate::exit::CommandResult;
 use regatta_lab_runs::rebuild as rebuild_store;
 use regatta_lab_store::Store;
@@ -64,7 +64,12 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Verify(_) | Command::Rebuild => {}
         Command::List(args) => list::run(args, context, &workspace, &store)?,
         Command::Show(args) => show::show(args, context, &workspace, &store)?,
-        Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,
+        Command::Export { run, out } => {
+            let run = lookup::run(&store, run)?;
+            for line in export::export(&workspace, &store, &run, out)? {
+                say(&line)?;
+            }
+        }
         Command::Watch(args) => return waiting::watch(args, context, &workspace, &store),
         Command::Wait(args) => return waiting::wait(args, context, &workspace, &store),
         Command::Abort(args) => return ending::abort(args, context, &workspace, &store),

@@ -26,8 +26,6 @@ fn benchmark() -> Benchmark {
         divisor: 255.0,
         means: [0.0; 3],
         deviations: [1.0; 3],
-        int8_means: Some([0.0; 3]),
-        int8_deviations: Some([1.0; 3]),
         int8_scale: None,
     }));
     benchmark

@@ -57,6 +57,7 @@ mod tests {
             precision: Precision::AsInNetwork,
             input_shapes: Vec::new(),
             input: IoFormat::default(),
+            input_scale: None,
             workspace_bytes: None,
             optimization_level: None,
             plugins: Vec::new(),

@@ -57,6 +57,7 @@ pub use model_mismatch::ModelMismatch;
 pub use network_loop::NetworkLoop;
 pub use registry::{configure, kinds};
 pub use sequences::SequenceBuckets;
+pub use server::ModelServer;
 
 /// Tests count allocations.
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_tensorrt::{CalibrationMethod, InputShape, IoFormat, Precision};
+use regatta_tensorrt::{CalibrationMethod, InputScale, InputShape, IoFormat, Precision};
 
 /// An engine that must be built before a run can load it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct MissingEngine {
     pub input_shapes: Vec<InputShape>,
     /// Type and layout of the inputs.
     pub input: IoFormat,
+    /// The scale of the samples, for an input of 8-bit integers in a network without scales. `None` leaves it to the calibration.
+    pub input_scale: Option<InputScale>,
     /// Bytes of the workspace. `None` is TensorRT's own limit.
     pub workspace_bytes: Option<u64>,
     /// TensorRT's level of optimisation. `None` is TensorRT's own.

@@ -37,15 +37,6 @@ pub fn convert_samples(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
     let target = benchmark.in_form(form)?;
-    let is_normalised =
-        |prep: &Prep| matches!(prep, Prep::DetectionImages(kind) if kind.int8_means.is_some());
-    if form.dtype == Dtype::Int8 && benchmark.prep.as_ref().is_some_and(is_normalised) {
-        return Err(PrepError::UnsupportedSettings {
-            benchmark: benchmark.name.clone(),
-            reason: "int8 samples are normalised, so they are made from the images; hint: name the dataset with --data"
-                .to_owned(),
-        });
-    }
     if matches!(benchmark.prep, Some(Prep::Volumes(_))) {
         return Err(PrepError::UnsupportedSettings {
             benchmark: benchmark.name.clone(),

@@ -36,13 +36,19 @@ fn benchmark(samples: usize, side: usize) -> Benchmark {
         images: "validation/data".to_owned(),
         calibration_images: "calibration/data".to_owned(),
         divisor: 255.0,
-        means: [0.0; 3],
-        deviations: [1.0; 3],
-        int8_means: Some([0.485, 0.456, 0.406]),
-        int8_deviations: Some([0.229, 0.224, 0.225]),
+        means: [0.485, 0.456, 0.406],
+        deviations: [0.229, 0.224, 0.225],
         int8_scale: Some(SCALE),
     }));
     benchmark
+}
+
+fn published() -> Quantised {
+    Quantised {
+        scale: SCALE,
+        rounding: Rounding::TowardZero,
+        source: "published".to_owned(),
+    }
 }
 
 struct Preparation<'a> {
@@ -53,11 +59,7 @@ struct Preparation<'a> {
 
 impl Preparation<'_> {
     fn make(&self, form: Form, calibration: Option<&Path>) -> Result<PrepReport, PrepError> {
-        let published = Quantised {
-            scale: SCALE,
-            rounding: Rounding::TowardZero,
-            source: "published".to_owned(),
-        };
+        let published = published();
         let request = ImageRequest {
             benchmark: self.benchmark,
             form,
@@ -152,7 +154,7 @@ fn samples_are_made_once_and_those_of_a_list_beside_them() {
         Err(PrepError::ImageName { .. })
     ));
 
-    // chw4 has the bytes of linear int8 with the channels last. Both are normalised, so they cannot be made from the fp32 samples.
+    // chw4 has the bytes of linear int8 with the channels last.
     let linear = preparation
         .make(Form::new(Dtype::Int8, Layout::Linear), None)
         .unwrap();
@@ -171,14 +173,10 @@ fn samples_are_made_once_and_those_of_a_list_beside_them() {
             [channels[0], channels[1], channels[2], 0]
         );
     }
-    let by = Quantised {
-        scale: 1.0,
-        rounding: Rounding::Nearest,
-        source: String::new(),
-    };
+    // Samples of every type are normalised, so int8 samples of the fp32 samples are those of the images.
     let int8 = Form::new(Dtype::Int8, Layout::Linear);
-    let error = convert_samples(&benchmark, int8, Some(&by), &out, &mut |_, _| {}).unwrap_err();
-    assert!(matches!(error, PrepError::UnsupportedSettings { .. }), "{error}");
+    let converted = convert_samples(&benchmark, int8, Some(&published()), &out, &mut |_, _| {}).unwrap();
+    assert_eq!((converted.samples, converted.unchanged), (2, 2));
     let fp16 = Form::new(Dtype::Float16, Layout::Linear);
     assert_eq!(
         convert_samples(&benchmark, fp16, None, &out, &mut |_, _| {})

@@ -16,6 +16,7 @@ use crate::{
     calibration_method::CalibrationMethod,
     engine::Tensor,
     error::{CacheError, EngineMismatch},
+    input_scale::Scale,
     io_format::{InputShape, IoFormat},
     placement::Placement,
     version::Version,
@@ -57,6 +58,9 @@ pub struct EngineManifest {
     /// The requested type and layout of the inputs. Omitted when not requested, so that keys of older engines stay the same.
     #[serde(default, skip_serializing_if = "IoFormat::is_default")]
     pub input: IoFormat,
+    /// The scale of the samples that an 8-bit input takes. Omitted where it is that of the calibration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_scale: Option<Scale>,
     /// The requested type and layout of the outputs, omitted likewise.
     #[serde(default, skip_serializing_if = "IoFormat::is_default")]
     pub output: IoFormat,
@@ -88,7 +92,7 @@ pub struct CacheEntry {
 }
 
 impl EngineManifest {
-    /// Creates the manifest of a build on this machine, without plug-ins.
+    /// Creates the manifest of a build on this machine, without plug-ins and without the samples' scale.
     #[must_use]
     pub fn new(settings: &BuildSettings, onnx_sha256: String, tensorrt: Version, chip: String) -> Self {
         Self {
@@ -105,6 +109,7 @@ impl EngineManifest {
             dla: settings.dla,
             input_shapes: settings.input_shapes.clone(),
             input: settings.input,
+            input_scale: None,
             output: settings.output,
             calibration_sha256: (!settings.calibration_cache.is_empty())
                 .then(|| sha256_hex(&settings.calibration_cache)),

@@ -84,6 +84,27 @@ impl Model {
         input.map(|input| &*input.dims).filter(|dims| !dims.is_empty())
     }
 
+    /// Returns whether no input has a free batch. Whether a network that cannot be read has one is unknown, and counts as no.
+    #[must_use]
+    pub fn has_fixed_batch(&self) -> bool {
+        // Weights of old files are inputs with fixed dimensions.
+        let mut batches = self
+            .inputs
+            .iter()
+            .filter_map(|input| input.dims.first())
+            .peekable();
+        batches.peek().is_some() && batches.all(|batch| batch.is_some_and(|batch| batch > 0))
+    }
+
+    /// Returns the name of the only input. `None` if there are several, or none is known.
+    #[must_use]
+    pub fn only_input(&self) -> Option<&str> {
+        match &*self.inputs {
+            [only] => Some(&only.name),
+            _ => None,
+        }
+    }
+
     /// Returns the names of the outputs, in the order of the file. An engine may have them in another order.
     #[must_use]
     pub fn outputs(&self) -> &[String] {
@@ -243,6 +264,9 @@ mod tests {
         assert_eq!(hostile.input_dims(None).map(<[_]>::len), Some(64));
         let (_directory, only) = read_model(&field(7, &inputs[0]));
         assert_eq!(only.input_dims(None), Some(&[Some(64), Some(3)][..]));
+        assert_eq!((only.only_input(), found.only_input()), (Some("weights"), None));
+        let has_fixed_batch = [&only, &found, &read_model(b"no model").1].map(Model::has_fixed_batch);
+        assert_eq!(has_fixed_batch, [true, false, false]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 /* An ONNX network in memory, for the fake shim (trt_shim.c): its inputs, outputs, weights and nodes with their attributes. What the
- * nodes compute is in onnx_operations.h. Reads ModelProto.graph of onnx.proto; weights lie in raw_data, as the export tools write them. */
+ * nodes compute is in onnx_operations.h. Reads ModelProto.graph of onnx.proto; weights are in raw_data, as the export tools write them, or in packed
+ * float_data or int64_data. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,15 +49,18 @@ static void onnx_integers(onnx_part part, int64_t* list, int* count) {
 }
 static onnx_value onnx_weight(onnx_bytes in) {
     onnx_value value = {0};
-    onnx_bytes raw = {in.at, in.at};
+    onnx_bytes raw = {in.at, in.at}, integers = raw;
     for (onnx_part part; onnx_part_of(&in, &part);) {
         if (part.number == 1) onnx_integers(part, value.dims, &value.rank);
         if (part.number == 2) value.type = (int)part.value;
+        /* Packed floats have the bytes of raw ones. */
+        if (part.number == 4 || part.number == 9) raw = part.bytes;
+        if (part.number == 7 && part.wire == 2) integers = part.bytes;
         if (part.number == 8) value.name = part.bytes;
-        if (part.number == 9) raw = part.bytes;
     }
-    value.data = malloc((size_t)(raw.end - raw.at) + 1);
+    value.data = malloc((size_t)(raw.end - raw.at) + (size_t)(integers.end - integers.at) * sizeof(int64_t) + 1);
     memcpy(value.data, raw.at, (size_t)(raw.end - raw.at));
+    for (int64_t* to = value.data; integers.at < integers.end; ++to) *to = (int64_t)onnx_varint(&integers);
     return value;
 }
 /* ValueInfoProto.type.tensor_type: element type and dimensions, -1 for a named one. */

@@ -1,5 +1,5 @@
-/* Computes an ONNX network on the CPU, for the fake shim (trt_shim.c): the operations that the networks of RNN-T, Whisper and Stable
- * Diffusion XL have, in 32-bit floats, one after the other and without any optimisation. An operation that is not here ends the computation. */
+/* Computes an ONNX network on the CPU, for the fake shim (trt_shim.c): the operations that the networks of RNN-T, Whisper, Stable Diffusion XL and a
+ * small RetinaNet have, in 32-bit floats, one after the other and without any optimisation. An operation that is not here ends the computation. */
 /* Otherwise an encoder takes seconds. */
 #pragma GCC optimize("O3")
 #include <math.h>
@@ -269,32 +269,62 @@ static void onnx_gemm(onnx_memory* m, const onnx_node* node, onnx_tensor* const*
         ((float*)out->data)[i] = sum;
     }
 }
-/* Along two dimensions, [N, channels, height, width], with the same pads and strides in both. */
-static void onnx_conv_image(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in, int64_t pad, int64_t stride) {
-    int64_t n = in[0]->dims[0], from = in[0]->dims[1], height = in[0]->dims[2], width = in[0]->dims[3], to = in[1]->dims[0], kernel = in[1]->dims[2];
-    int64_t rows = (height + 2 * pad - kernel) / stride + 1, columns = (width + 2 * pad - kernel) / stride + 1;
-    onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, 4, (int64_t[]){n, to, rows, columns});
-    for (int64_t channel = 0; channel < n * to; ++channel) {
-        float* plane = (float*)out->data + channel * rows * columns;
-        for (int64_t i = 0; i < rows * columns; ++i) plane[i] = ((float*)in[2]->data)[channel % to];
-        for (int64_t c = 0; c < from; ++c)
-            for (int64_t place = 0; place < kernel * kernel; ++place) {
-                float weight = ((float*)in[1]->data)[(channel % to * from + c) * kernel * kernel + place];
-                const float* source = (float*)in[0]->data + (channel / to * from + c) * height * width;
-                for (int64_t row = 0; row < rows; ++row) {
-                    int64_t y = row * stride + place / kernel - pad;
-                    for (int64_t column = 0; y >= 0 && y < height && column < columns; ++column) {
-                        int64_t x = column * stride + place % kernel - pad;
-                        if (x >= 0 && x < width) plane[row * columns + column] += weight * source[y * width + x];
-                    }
-                }
+/* The places of a window on images, [N, channels, height, width]: stride and padding are the same in all directions. */
+typedef struct { int64_t kernel, stride, before, height, width, rows, columns; } onnx_window;
+static int onnx_window_of(const onnx_node* node, const onnx_tensor* in, int64_t kernel, onnx_window* window) {
+    const onnx_attribute *pads = onnx_attribute_named(node, "pads"), *strides = onnx_attribute_named(node, "strides");
+    if (in->rank != 4 || !pads || !strides || pads->count != 4) return 0;
+    *window = (onnx_window){kernel, strides->list[0], pads->list[0], in->dims[2], in->dims[3], 0, 0};
+    window->rows = (window->height + 2 * window->before - kernel) / window->stride + 1;
+    window->columns = (window->width + 2 * window->before - kernel) / window->stride + 1;
+    return 1;
+}
+/* Adds an image's pixels, each with the weight of its place in the window. Counts them in `counts`, unless that is NULL. */
+static void onnx_slide(const onnx_window* w, const float* image, const float* weights, float* out, float* counts) {
+    for (int64_t place = 0; place < w->kernel * w->kernel; ++place)
+        for (int64_t row = 0; row < w->rows; ++row) {
+            int64_t y = row * w->stride + place / w->kernel - w->before;
+            for (int64_t column = 0; y >= 0 && y < w->height && column < w->columns; ++column) {
+                int64_t x = column * w->stride + place % w->kernel - w->before;
+                if (x < 0 || x >= w->width) continue;
+                out[row * w->columns + column] += (weights ? weights[place] : 1) * image[y * w->width + x];
+                if (counts) ++counts[row * w->columns + column];
             }
+        }
+}
+static void onnx_conv_of_images(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
+    onnx_window w;
+    if (node->input_count != 3 || !onnx_window_of(node, in[0], in[1]->dims[2], &w)) { m->failed = 1; return; }
+    int64_t n = in[0]->dims[0], from = in[0]->dims[1], to = in[1]->dims[0], pixels = w.rows * w.columns;
+    onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, 4, (int64_t[]){n, to, w.rows, w.columns});
+    for (int64_t channel = 0; channel < n * to; ++channel) {
+        float* image = (float*)out->data + channel * pixels;
+        for (int64_t i = 0; i < pixels; ++i) image[i] = ((float*)in[2]->data)[channel % to];
+        for (int64_t c = 0; c < from; ++c)
+            onnx_slide(&w, (float*)in[0]->data + (channel / to * from + c) * w.height * w.width, (float*)in[1]->data + (channel % to * from + c) * w.kernel * w.kernel, image, NULL);
     }
+}
+/* The average of the pixels in each window, without the padding. */
+static void onnx_average_pool(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
+    const onnx_attribute* kernel = onnx_attribute_named(node, "kernel_shape");
+    onnx_window w;
+    if (!kernel || !onnx_window_of(node, in[0], kernel->list[0], &w)) { m->failed = 1; return; }
+    int64_t images = in[0]->dims[0] * in[0]->dims[1], pixels = w.rows * w.columns;
+    onnx_tensor* out = onnx_new(m, node->outputs[0], ONNX_FLOAT, 4, (int64_t[]){in[0]->dims[0], in[0]->dims[1], w.rows, w.columns});
+    float* counts = malloc((size_t)pixels * sizeof *counts);
+    memset(out->data, 0, (size_t)(images * pixels) * sizeof(float));
+    for (int64_t image = 0; image < images; ++image) {
+        float* to = (float*)out->data + image * pixels;
+        memset(counts, 0, (size_t)pixels * sizeof *counts);
+        onnx_slide(&w, (float*)in[0]->data + image * w.height * w.width, NULL, to, counts);
+        for (int64_t i = 0; i < pixels; ++i) to[i] /= counts[i];
+    }
+    free(counts);
 }
 /* Along one dimension, [N, channels, width]. */
 static void onnx_conv(onnx_memory* m, const onnx_node* node, onnx_tensor* const* in) {
+    if (in[0]->rank == 4) { onnx_conv_of_images(m, node, in); return; }
     const onnx_attribute *pads = onnx_attribute_named(node, "pads"), *strides = onnx_attribute_named(node, "strides");
-    if (in[0]->rank == 4 && pads && strides && node->input_count == 3) { onnx_conv_image(m, node, in, pads->list[0], strides->list[0]); return; }
     if (in[0]->rank != 3 || !pads || !strides || node->input_count != 3) { m->failed = 1; return; }
     int64_t n = in[0]->dims[0], from = in[0]->dims[1], width = in[0]->dims[2], to = in[1]->dims[0], kernel = in[1]->dims[2];
     int64_t stride = strides->list[0], before = pads->list[0], steps = (width + before + pads->list[1] - kernel) / stride + 1;
@@ -371,6 +401,7 @@ static void onnx_compute_node(onnx_memory* m, const onnx_node* node) {
     else if (onnx_is(kind, "MatMul")) onnx_mat_mul(m, node, in);
     else if (onnx_is(kind, "Gemm")) onnx_gemm(m, node, in);
     else if (onnx_is(kind, "Conv")) onnx_conv(m, node, in);
+    else if (onnx_is(kind, "AveragePool")) onnx_average_pool(m, node, in);
     else if (onnx_is(kind, "InstanceNormalization")) onnx_instance_norm(m, node, in);
     else if (onnx_is(kind, "Resize")) onnx_resize(m, node, in);
     else if (onnx_is(kind, "Slice")) onnx_slice(m, node, in);

@@ -27,7 +27,7 @@
  *
  * With FAKE_TRT_COMPUTES the plan holds the ONNX file, and its engines compute that network (onnx_operations.h). Its outputs are in the
  * reverse order of the file's, because TensorRT promises no order. The one input of an image may be of another type and layout, as above; that of a volume
- * may also be cdhw32. */
+ * may also be cdhw32. Calibration finds the input's scale, and numbers of an input of int8 are multiplied by the scale that the calibration cache has for it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int channels_of(int format) { return format <= LINEAR ? 1 : format == CDH
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 2 * ONNX_ENDS, VOXEL_CLASSES = 3, LENGTHS = 4 };
 #define PLAN "a fake's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d lengths %d %d %d %d"
 /* Then the ONNX file. */
-#define NETWORK_PLAN "a fake's plan of a network: batch %d to %d profiles %d dla %d input %d format %d\n%n"
+#define NETWORK_PLAN "a fake's plan of a network: batch %d to %d profiles %d dla %d input %d format %d scale %x\n%n"
 #define TIMINGS "timings of TensorRT %d after %d build(s)"
 
 static char error_words[512];
@@ -66,6 +66,7 @@ struct regatta_trt_engine {
     int image[3], lengths[LENGTHS];
     int device, used[64];
     onnx_network* network; /* NULL unless it computes one */
+    unsigned scale; /* the bits of the scale of its input of int8 */
     char names[TENSORS][64];
 };
 struct regatta_trt_context {
@@ -169,7 +170,7 @@ static int read_network(regatta_trt_engine* engine, const void* plan, size_t siz
     char text[256] = "";
     int head = 0;
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, NETWORK_PLAN, &engine->min, &engine->max, &engine->profiles, &engine->dla, &engine->input, &engine->format, &head) != 6 || !head) return 0;
+    if (sscanf(text, NETWORK_PLAN, &engine->min, &engine->max, &engine->profiles, &engine->dla, &engine->input, &engine->format, &engine->scale, &head) != 7 || !head) return 0;
     /* The white space of the format takes every byte like it; the file begins behind the line. */
     head = (int)(strchr(text, '\n') - text) + 1;
     engine->network = onnx_network_read((const char*)plan + head, size - (size_t)head);
@@ -210,6 +211,24 @@ static int32_t check_scales(const regatta_trt_settings* settings) {
     return is_other ? fail(REGATTA_TRT_BUILD, "Calibration table does not match calibrator algorithm type.") : REGATTA_TRT_OK;
 }
 
+static unsigned bits_of(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+/* The bits of the scale that the calibration cache has for a network's input; of 1 when it has none. */
+static unsigned input_scale(const regatta_trt_settings* settings, const onnx_network* network) {
+    char name[64], line[80], digits[9] = "";
+    unsigned bits = bits_of(1);
+    onnx_word(network->inputs[0].name, name, sizeof name);
+    int length = snprintf(line, sizeof line, "\n%s: ", name);
+    const char *cache = settings->calibration_cache, *end = cache + settings->calibration_cache_size;
+    const char* found = cache ? memmem(cache, settings->calibration_cache_size, line, (size_t)length) : NULL;
+    if (!found || end - found < length + 8) return bits;
+    memcpy(digits, found + length, 8);
+    sscanf(digits, "%x", &bits);
+    return bits;
+}
 /* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. A computed network has one
  * input. */
 static int32_t calibrate(const regatta_trt_settings* settings, const onnx_network* network) {
@@ -218,6 +237,7 @@ static int32_t calibrate(const regatta_trt_settings* settings, const onnx_networ
     if (network) onnx_word(network->inputs[0].name, own, sizeof own);
     const char* const* names = network ? (const char*[]){own} : inputs == 3 ? three_inputs : one_input;
     double sum = 0;
+    float largest = 0;
     int batches = 0, count = settings->calibration_batch * pixels;
     void* buffers[3] = {NULL};
     if (!driver()) return fail(REGATTA_TRT_BUILD, "CUDA initialization failure with error: 35");
@@ -232,11 +252,13 @@ static int32_t calibrate(const regatta_trt_settings* settings, const onnx_networ
         for (int i = 0; i < inputs; ++i)
             if (!(words[i] = resolve((uint64_t)(uintptr_t)buffers[i], (size_t)count * 4))) return fail(REGATTA_TRT_BUILD, "the calibrator's batch does not lie on the device");
         for (int i = 0; i < count; ++i) sum += inputs == 3 ? words[1][i] * (words[0][i] - words[2][i]) : ((const float*)words[0])[i];
+        for (int i = 0; network && i < count; ++i) largest = fmaxf(largest, fabsf(((const float*)words[0])[i]));
         ++batches;
     }
     if (!batches) return fail(REGATTA_TRT_BUILD, "calibration failure occurred with no scaling factors detected");
-    char cache[128];
+    char cache[256];
     int size = snprintf(cache, sizeof cache, "TRT-8502-%s\nbatches: %d\nsum: %.0f\n", method_name(settings), batches, sum);
+    if (network) size += snprintf(cache + size, sizeof cache - (size_t)size, "%s: %08x\n", own, bits_of(largest / 127));
     if (settings->take_calibration_cache) settings->take_calibration_cache(settings->user, cache, (size_t)size);
     return REGATTA_TRT_OK;
 }
@@ -259,11 +281,14 @@ static int32_t build_network(const regatta_trt_settings* settings) {
     rewind(file);
     char* plan = malloc(size + 256);
     int fixed = settings->dla_core >= 0 || getenv("FAKE_TRT_FIXED"), head = 0;
-    sprintf(plan, NETWORK_PLAN, fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core,
-            settings->input_type, settings->input_format, &head);
-    size = fread(plan + head, 1, size, file);
+    char* content = malloc(size ? size : 1);
+    size = fread(content, 1, size, file);
     fclose(file);
-    onnx_network* network = onnx_network_read(plan + head, size);
+    onnx_network* network = onnx_network_read(content, size);
+    sprintf(plan, NETWORK_PLAN, fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core,
+            settings->input_type, settings->input_format, network ? input_scale(settings, network) : 0, &head);
+    memcpy(plan + head, content, size);
+    free(content);
     int32_t status = network ? check_input(settings, network) : fail(REGATTA_TRT_MODEL, "Failed to parse ONNX model from file");
     if (!status && settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) status = calibrate(settings, network);
     if (!status) settings->take_plan(settings->user, plan, (size_t)head + size);
@@ -540,12 +565,14 @@ static float* converted(const regatta_trt_engine* engine, const onnx_value* inpu
     int is_linear = engine->format <= LINEAR, type = engine->input < 0 ? FP32 : engine->input;
     int64_t channels = is_linear ? 1 : input->dims[1], pixels = sample_count(input) / channels, step = channels_of(engine->format);
     if (is_linear && type == FP32) return NULL;
+    float scale;
+    memcpy(&scale, &engine->scale, sizeof scale);
     float* values = malloc((size_t)(rows * channels * pixels) * sizeof *values);
     for (int64_t row = 0; row < rows; ++row)
         for (int64_t channel = 0; channel < channels; ++channel) {
             float* to = values + (row * channels + channel) * pixels;
             int64_t from = row * pixels * step + channel;
-            if (type == INT8) for (int64_t i = 0; i < pixels; ++i) to[i] = ((const signed char*)samples)[from + i * step];
+            if (type == INT8) for (int64_t i = 0; i < pixels; ++i) to[i] = scale * ((const signed char*)samples)[from + i * step];
             else for (int64_t i = 0; i < pixels; ++i) to[i] = half(((const uint16_t*)samples)[from + i * step]);
         }
     return values;

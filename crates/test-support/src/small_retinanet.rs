@@ -45,15 +45,13 @@ impl Topology {
     }
 }
 
-/// Returns the network in ONNX. Like the reference's, it takes values between 0 and 1, normalises them, and leaves the batch free. The
-/// outputs are `bbox_regression` and `cls_logits`, with the anchors in torchvision's order.
+/// Returns the network in ONNX. It takes normalised values, and leaves the batch free. The outputs are `bbox_regression` and `cls_logits`, with
+/// the anchors in torchvision's order.
 pub fn model(topology: &Topology) -> Vec<u8> {
     let Topology { side, classes, width } = *topology;
     let mut random = RandomWeights::new();
     let mut nodes = vec![
-        node("Sub", &["images", "means"], "centred"),
-        node("Div", &["centred", "deviations"], "normalised"),
-        with(node("AveragePool", &["normalised"], "pooled"), STRIDE, STRIDE, 0),
+        with(node("AveragePool", &["images"], "pooled"), STRIDE, STRIDE, 0),
         with(node("Conv", &["pooled", "stem", "stem_bias"], "mixed"), 3, 1, 1),
         node("Relu", &["mixed"], "level0"),
     ];
@@ -78,8 +76,6 @@ pub fn model(topology: &Topology) -> Vec<u8> {
         name: "small retinanet".to_owned(),
         node: nodes,
         initializer: vec![
-            floats("means", &[3, 1, 1], &[0.485, 0.456, 0.406]),
-            floats("deviations", &[3, 1, 1], &[0.229, 0.224, 0.225]),
             random.tensor("stem", &[width, 3, 3, 3], 0.4),
             random.tensor("stem_bias", &[width], 0.2),
             random.tensor("box", &[ANCHORS * 4, width, 3, 3], 0.02),

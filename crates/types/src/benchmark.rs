@@ -78,6 +78,42 @@ impl Benchmark {
         toml::from_str(text)
     }
 
+    /// Creates the benchmark of a model server that a client on another machine measures. The client has samples and metric, so the benchmark
+    /// has only a name.
+    #[must_use]
+    pub fn measured_by_client(name: &str) -> Self {
+        Self {
+            schema: 1,
+            name: name.to_owned(),
+            aliases: Vec::new(),
+            loadgen_model: name.to_owned(),
+            title: format!("{name}, which a client on another machine measures"),
+            not_submittable: None,
+            model: Model::served(),
+            dataset: Dataset {
+                dir: String::new(),
+                map: String::new(),
+                source: None,
+                total_samples: 1,
+                performance_samples: 1,
+            },
+            prep: None,
+            // Nothing computes it.
+            accuracy: Accuracy {
+                metric: AccuracyMetric::Top1,
+                reference: 0.0,
+                factor: 1.0,
+                classes: DetectionClasses::default(),
+                further: Vec::new(),
+                summaries: None,
+                spellings: None,
+            },
+            mlperf_conf: std::collections::BTreeMap::new(),
+            downloads: Vec::new(),
+            user_conf: std::collections::BTreeMap::new(),
+        }
+    }
+
     /// Whether `name` is this benchmark's name or one of its aliases.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {

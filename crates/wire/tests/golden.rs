@@ -128,6 +128,7 @@ fn command() {
         Command::Resend {
             streams: vec!["run.log".parse().unwrap()],
         },
+        Command::Finish,
     ];
     insta::assert_snapshot!(golden(&commands));
 }

@@ -72,7 +72,8 @@ fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Resu
         seconds,
         agent_cpu: device.cpu_seconds(),
         coordinator_cpu: coordinator.cpu_seconds() - cpu_before,
-        flushing: flushing_seconds(&coordinator.output(), LARGE_LOG),
+        flushing: flushing_seconds(&coordinator.output(), LARGE_LOG)
+            .ok_or("the coordinator's log has no `flushing_ms` of the stream")?,
         agent_peak_mib: device.peak_kib() as f64 / 1024.0,
         coordinator_peak_mib: coordinator.peak_kib() as f64 / 1024.0,
         line_bytes,
@@ -84,15 +85,11 @@ fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Resu
 }
 
 /// Returns the seconds from the coordinator's debug log about a complete stream: `... stream=NAME ... flushing_ms=N`.
-fn flushing_seconds(printed: &str, stream: &str) -> f64 {
-    let of_stream = printed
-        .lines()
-        .find(|line| line.contains("whole") && line.contains(stream));
-    let milliseconds = of_stream.and_then(|line| {
-        let (_, behind) = line.split_once("flushing_ms=")?;
-        behind.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    milliseconds.unwrap_or(f64::NAN) / 1000.0
+fn flushing_seconds(printed: &str, stream: &str) -> Option<f64> {
+    let mut lines = printed.lines().filter(|line| line.contains(stream));
+    let (_, behind) = lines.find_map(|line| line.split_once("flushing_ms="))?;
+    let milliseconds: f64 = behind.split_whitespace().next()?.parse().ok()?;
+    Some(milliseconds / 1000.0)
 }
 
 pub(crate) fn sha256(path: &Path) -> Result<Vec<u8>, AnyError> {

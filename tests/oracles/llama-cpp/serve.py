@@ -1,6 +1,6 @@
 """Runs llama.cpp's server, as its own program does, until it is ended.
 
-    serve.py MODEL PORT CONTEXT PARALLEL [NAME]
+    serve.py MODEL PORT CONTEXT PARALLEL [NAME [HOST]]
 """
 
 import signal
@@ -18,5 +18,7 @@ parameters.n_parallel = int(parallel)
 parameters.cpuparams.n_threads = 1
 if len(sys.argv) > 5:
     parameters.model_alias = {sys.argv[5]}
+if len(sys.argv) > 6:
+    parameters.hostnames = [sys.argv[6]]
 server = xllamacpp.Server(parameters)
 signal.pause()

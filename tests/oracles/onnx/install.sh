@@ -4,4 +4,6 @@
 #     REGATTA_ORACLES=DIR tests/oracles/onnx/install.sh
 set -eu
 . "$(dirname "$0")/../python.sh"
-make_python onnx-1.23.2 "-W ignore" onnx==1.23.2 "$NUMPY"
+# Those of the tools that export networks, which the tests run with this Python.
+requirements=$(dirname "$0")/../../../tools/export-requirements.txt
+make_python "onnx-$(sed -n 's/^onnx==//p' "$requirements")" "-W ignore" --requirement "$requirements"

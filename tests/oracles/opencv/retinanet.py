@@ -1,8 +1,8 @@
-"""The reference's preprocessing of OpenImages with its own libraries, as the yardstick of `regatta prep retinanet`.
+"""The reference's preprocessing of OpenImages with its own libraries, and the normalisation of its model, as the yardstick of `regatta prep retinanet`.
 
     retinanet.py DIR OUT    prints `SHA256 FORM NAME` of the files that numpy.save writes, and writes OUT/NAME.npy for int8,
                             for every fourth image
-    retinanet.py DIR --time prints the processor time in seconds to read, prepare and save all images once as fp32
+    retinanet.py DIR --time prints the processor time in seconds to read, prepare and save all images once as fp32, without the normalisation
 
 DIR is a dataset in the published form. FORM is fp32_linear or fp16_linear. With REGATTA_INFERENCE set to a checkout of
 mlcommons/inference, the function `pre_process_openimages_retinanet` of that checkout is used. Otherwise its steps are repeated here.
@@ -72,8 +72,9 @@ def main():
         print_time(values, directory / "validation/data")
         return
     for number, path in enumerate(images):
-        made = values(path)
-        print_forms(made, path.name)
+        # As torchvision's GeneralizedRCNNTransform normalises.
+        normalised = (values(path) - MEANS[:, None, None]) / DEVIATIONS[:, None, None]
+        print_forms(normalised, path.name)
         if number % 4 == 0:
             np.save(pathlib.Path(out) / path.name, int8(cv2.imread(str(path))))
 

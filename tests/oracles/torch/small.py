@@ -2,7 +2,7 @@
 
     small.py NAME FORM FILE    FORM is npz, archive (since PyTorch 1.6), pickles (before), or module (a pickled module, as the reference's SSD);
                                or compressed or expanded: archives that are refused;
-                               or samples: images of 32-bit floats, one after the other; or normalised: the same, as ImageNet's images are
+                               or samples: images of 32-bit floats, one after the other; or normalised: the same less ImageNet's means, divided by its deviations
 
 Tensors have the names and the order of dimensions of torchvision's RetinaNet and of the reference's ssd_r34.py and ssd_mobilenet_v1.py.
 """

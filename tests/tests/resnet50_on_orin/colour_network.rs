@@ -1,5 +1,7 @@
 //! A network with ResNet50's input and scores that names the colour of an image. It has only operations that TensorRT's fake computes.
 
+use regatta_tests::jpeg::Colour;
+
 use super::onnx::{FLOAT, INT64, floats, input, integers, model_of, node, output, weight};
 
 /// Class 0 of the network is background, so class N is label N - 1.
@@ -7,9 +9,6 @@ const CLASSES: u16 = 1001;
 const SIDE: i64 = 224;
 /// The reference's means of red, green and blue, which preprocessing subtracts.
 const MEANS: [f32; 3] = [123.68, 116.78, 103.94];
-
-/// A colour as a JPEG contains it: brightness, and the differences of blue and red.
-pub(crate) type Colour = [u8; 3];
 
 /// Returns the colours; the index of a colour is its label. They are farther apart than rounding could move them.
 pub(crate) fn colours() -> Vec<Colour> {

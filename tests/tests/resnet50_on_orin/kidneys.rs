@@ -1,5 +1,4 @@
-//! KiTS19 as it is published, but made up and small: cases whose values say their class, and a network that finds the class by the value. It computes
-//! with int8 samples as they are, because TensorRT's fake knows no scales.
+//! KiTS19 as it is published, but made up and small: cases whose values say their class, and a network that finds the class by the value.
 
 use std::{fs, path::Path, process::Command};
 
@@ -14,8 +13,8 @@ pub(crate) const CALIBRATION: [&str; 2] = ["case_00001", "case_00002"];
 const SIDE: i64 = 16;
 /// The values of background, kidney and tumour: the bounds of preprocessing, and about its mean.
 const VALUES: [i16; 3] = [-200, 101, 400];
-/// The same as int8 samples.
-const QUANTISED: [f32; 3] = [-113.0, 0.0, 127.0];
+/// The same as samples, about: clipped, less the mean, and divided by the deviation.
+const NORMALISED: [f32; 3] = [-2.34, 0.0, 2.64];
 /// The spacing of preprocessing in millimetres, so that no voxel is moved.
 const SPACING: [f32; 3] = [1.6, 1.2, 1.2];
 
@@ -83,11 +82,11 @@ fn write(path: &Path, header: &[u8], voxels: &[u8]) {
 pub(crate) fn network() -> Vec<u8> {
     let volume = |channels: i64| [channels, SIDE, SIDE, SIDE];
     let shape = [1, 3, 1, 1, 1];
-    let bias = QUANTISED.map(|value| -value * value / 2.0);
+    let bias = NORMALISED.map(|value| -value * value / 2.0);
     model_of(&[
         node("Mul", &["input", "values"], "products", &[]),
         node("Add", &["products", "bias"], "output", &[]),
-        weight("values", FLOAT, &shape, &floats(&QUANTISED)),
+        weight("values", FLOAT, &shape, &floats(&NORMALISED)),
         weight("bias", FLOAT, &shape, &floats(&bias)),
         input("input", &volume(1)),
         output("output", &volume(3)),

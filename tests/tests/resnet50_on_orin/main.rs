@@ -7,7 +7,6 @@
 
 mod board;
 mod colour_network;
-mod jpeg;
 mod kidneys;
 mod onnx;
 mod page;

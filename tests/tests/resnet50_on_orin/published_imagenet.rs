@@ -3,11 +3,10 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use regatta_test_support::file_server::FileServer;
-use regatta_tests::mlperf_benchmark::replaced;
+use regatta_tests::{jpeg, mlperf_benchmark::replaced};
 
 use super::{
     colour_network::{colours, model},
-    jpeg,
     published_files::{sha256, tar},
 };
 
@@ -34,7 +33,7 @@ impl PublishedImagenet {
         for number in 0..IMAGES {
             let name = format!("ILSVRC2012_val_{:08}.JPEG", number + 1);
             let class = number % colours.len();
-            let image = jpeg::encode(colours[class]);
+            let image = jpeg::encode(1, &[colours[class]]);
             images_bytes += image.len();
             fs::write(unpacked.path().join(&name), image).unwrap();
             let label = if number < WRONG_LABELS { 999 } else { class };

@@ -38,8 +38,13 @@ fn the_commands_for_whisper_on_a_thor_lead_to_all_results() {
     // A Python that has the packages already, as many queries as there are clips, and batches that the fake computes in seconds.
     let own = [
         (
-            "benchmark prepare whisper",
-            format!("benchmark prepare whisper --python {}", python.display()),
+            "benchmark prepare whisper --from whisper-large-v3 --from english.json",
+            format!(
+                "benchmark prepare whisper --from {} --from {} --python {}",
+                published.checkpoint.display(),
+                published.spellings.display(),
+                python.display()
+            ),
         ),
         (
             "--benchmark whisper",
@@ -51,7 +56,6 @@ fn the_commands_for_whisper_on_a_thor_lead_to_all_results() {
     let commands = page::variant_commands("whisper");
     page::execute(&commands, &own, &board, &workstation, |workspace| {
         published.write_benchmark(workspace);
-        published.copy_users_files(&workspace.join("scratch"));
     });
     page::results_are_complete(&workstation, &["Offline"], &["TEST01"]);
     let (runs, build) = page::runs_of(&workstation, "Offline");
@@ -70,6 +74,13 @@ fn the_commands_for_whisper_on_a_thor_lead_to_all_results() {
         Some(100.0),
         "{accuracy:#}"
     );
+    // The board's file has one stream. The generic rule has two.
+    let spec = workstation
+        .path("lab/runs")
+        .join(accuracy["run"].as_str().unwrap())
+        .join("spec.json");
+    let spec: serde_json::Value = serde_json::from_slice(&fs::read(spec).unwrap()).unwrap();
+    assert_eq!(spec["engine"]["settings"]["gpu_copy_streams"], 1, "{spec:#}");
 }
 
 /// A small checkpoint with random weights, and LibriSpeech with what Whisper finds in it as its transcripts.
@@ -148,19 +159,6 @@ impl PublishedWhisper {
         let benchmarks = workspace.join("configs/benchmarks");
         fs::create_dir_all(&benchmarks).unwrap();
         fs::write(benchmarks.join("whisper.toml"), text).unwrap();
-    }
-
-    /// Copies the files that only the user can get to where the page's command wants them.
-    fn copy_users_files(&self, scratch: &Path) {
-        let [published, spellings] =
-            ["models/whisper/published", "data/whisper"].map(|path| scratch.join(path));
-        for directory in [&published, &spellings] {
-            fs::create_dir_all(directory).unwrap();
-        }
-        for name in ["config.json", "model.safetensors", "tokenizer.json"] {
-            fs::copy(self.checkpoint.join(name), published.join(name)).unwrap();
-        }
-        fs::copy(&self.spellings, spellings.join("english.json")).unwrap();
     }
 }
 

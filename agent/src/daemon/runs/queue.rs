@@ -181,6 +181,21 @@ impl RunQueue {
         Some(RunEvent::StateDue(id))
     }
 
+    /// Lets a run complete whose task has no end of its own. A run that has not started completes as soon as its task begins.
+    pub(crate) fn finish(&mut self, id: RunId) -> RunEvent {
+        let Some(run) = self.store.get(id) else {
+            return match self.store.knows(id) {
+                true => RunEvent::StateDue(id),
+                false => RunEvent::Unknown,
+            };
+        };
+        // The coordinator repeats the command until the run has ended.
+        if let Err(error) = run.dir().request_finish() {
+            tracing::warn!("run {id}: {:#}", anyhow::Error::from(error));
+        }
+        RunEvent::StateDue(id)
+    }
+
     /// Records that the coordinator has released a run.
     pub(crate) fn release(&mut self, id: RunId) {
         if let Some(run) = self.store.get_mut(id) {

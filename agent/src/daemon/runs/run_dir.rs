@@ -16,6 +16,7 @@ use regatta_types::{
 };
 
 use super::job::Job;
+use crate::run_process::run_output::FINISH;
 
 /// Prefix of incomplete run directories. The daemon removes them when it starts.
 const UNFINISHED: &str = ".new-";
@@ -137,6 +138,16 @@ impl RunDir {
     /// Returns the path of the delivery journal.
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.path.join("outbox.journal")
+    }
+
+    /// Lets the run process finish a task that has no end of its own. After a power cut the run has failed, with or without this file.
+    pub(crate) fn request_finish(&self) -> Result<(), RunDirError> {
+        let path = self.path.join(FINISH);
+        fs::write(&path, b"").map_err(|source| RunDirError::Io {
+            what: "written",
+            path,
+            source,
+        })
     }
 
     /// Reads the exact bytes of the spec.

@@ -34,6 +34,19 @@ impl Place {
         }
     }
 
+    /// Writes a network that has only an input, which is all that the agent reads of it. A dimension of 0 is free.
+    pub(crate) fn write_network(&self, dims: &[u8]) {
+        let field = |number: u8, bytes: &[u8]| {
+            let length = u8::try_from(bytes.len()).unwrap();
+            [&[number << 3 | 2, length], bytes].concat()
+        };
+        let dim = |&dim: &u8| field(1, &if dim == 0 { field(2, b"any") } else { vec![8, dim] });
+        let shape: Vec<u8> = dims.iter().flat_map(dim).collect();
+        let kind = field(1, &[&[8, 1][..], &field(2, &shape)].concat());
+        let input = [field(1, b"image"), field(2, &kind)].concat();
+        fs::write(self.fixture.path("model.onnx"), field(7, &field(11, &input))).unwrap();
+    }
+
     pub(crate) fn agent(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
         let program = env!("CARGO_BIN_EXE_regatta-agent");
         let mut command = self.fakes.agent(program, self.fixture.scratch(), arguments);

@@ -143,19 +143,6 @@ fn the_missing_engine_is_in_the_json() {
     runs(&place, &["gpu_batch_size=4"]);
 }
 
-/// Writes a network that has only an input, which is all that the agent reads of it. A dimension of 0 is free.
-fn write_network(place: &Place, dims: &[u8]) {
-    let field = |number: u8, bytes: &[u8]| {
-        let length = u8::try_from(bytes.len()).unwrap();
-        [&[number << 3 | 2, length], bytes].concat()
-    };
-    let dim = |&dim: &u8| field(1, &if dim == 0 { field(2, b"any") } else { vec![8, dim] });
-    let shape: Vec<u8> = dims.iter().flat_map(dim).collect();
-    let kind = field(1, &[&[8, 1][..], &field(2, &shape)].concat());
-    let input = [field(1, b"image"), field(2, &kind)].concat();
-    fs::write(place.fixture.path("model.onnx"), field(7, &field(11, &input))).unwrap();
-}
-
 /// Builds the missing engine of a run in Offline with batches of 8. Returns the command.
 fn build_missing(place: &Place, environment: &[(&str, &str)]) -> String {
     let missing = place.bench("Offline", "AccuracyOnly", &["gpu_batch_size=8"], environment);
@@ -170,7 +157,7 @@ fn build_missing(place: &Place, environment: &[(&str, &str)]) -> String {
 #[test]
 fn a_network_with_a_fixed_batch_is_built_and_run_in_it() {
     let place = Place::new();
-    write_network(&place, &[1, 1, 8, 8]);
+    place.write_network(&[1, 1, 8, 8]);
     let environment = [("FAKE_TRT_FIXED", "1")];
     let command = build_missing(&place, &environment);
     assert!(command.contains(" --batch 1 "), "{command}");
@@ -189,7 +176,7 @@ fn a_network_with_a_fixed_batch_is_built_and_run_in_it() {
 #[test]
 fn free_dimensions_of_an_image_are_those_of_the_samples() {
     let place = Place::new();
-    write_network(&place, &[0, 1, 0, 0]);
+    place.write_network(&[0, 1, 0, 0]);
     let environment = [("FAKE_TRT_FREE", "1")];
     let command = build_missing(&place, &environment);
     assert!(

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{
     checksum::{ChecksumComparison, check},
     place::{DownloadPlace, FileState},
-    transfer::{self, PartFile, Size},
+    transfer::{self, PART, PartFile, Size, TransferError},
 };
 use crate::{
     cli::{Context, context::tell},
@@ -26,8 +26,6 @@ use crate::{
 
 /// The directory of archives below the scratch directory.
 pub(in crate::cli) const ARCHIVES: &str = "downloads";
-/// The additional extension of a file that is being downloaded.
-pub(in crate::cli) const PART: &str = "part";
 
 /// The result of a download.
 struct Fetched<'a> {
@@ -99,6 +97,7 @@ fn fetch<'a>(
     if !is_there && unpack.is_some() {
         let place = DownloadPlace::find(download, benchmark, scratch);
         if place.state == FileState::Present {
+            remove_abandoned_part(&path)?;
             return Ok(Fetched {
                 download,
                 path: Some(place.path),
@@ -109,6 +108,7 @@ fn fetch<'a>(
         }
     }
     let checked = if is_there {
+        remove_abandoned_part(&path)?;
         verify(download, &path, false)?
     } else {
         transferred(download, &path, context)?
@@ -150,6 +150,23 @@ fn size(download: &Download) -> Size {
             exact: None,
             most: bytes.map(|bytes| bytes.saturating_add(bytes / 4).saturating_add(64 << 20)),
         },
+    }
+}
+
+/// Removes the part of a file that an earlier command downloaded, because the file has been got in another way since. Keeps the part of a download
+/// that is running.
+///
+/// # Errors
+/// Returns an error when the part cannot be removed.
+pub(in crate::cli) fn remove_abandoned_part(path: &Path) -> Result<(), Failure> {
+    let part = path.with_added_extension(PART);
+    if !part.is_file() {
+        return Ok(());
+    }
+    match PartFile::lock(&part) {
+        Ok(part) => remove(&part.path),
+        Err(TransferError::Busy(_)) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

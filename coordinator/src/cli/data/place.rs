@@ -10,7 +10,10 @@ use regatta_prep::{ImageRequest, check_images, labels_among};
 use regatta_text::ErrorChain;
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, FetchKind, Prep};
 
-use super::checksum::{ChecksumComparison, check};
+use super::{
+    checksum::{ChecksumComparison, check},
+    transfer::PART,
+};
 
 /// The presence of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,11 +124,15 @@ pub(in crate::cli) fn model_problem(benchmark: &Benchmark, scratch: &Path) -> Op
     Some(format!("the model {} {problem}", path.display()))
 }
 
-/// Returns the number of entries of a directory without temporary ones, for example the file that is being unpacked.
+/// Returns the number of entries of a directory without temporary ones, for example the file that is being unpacked or copied.
 pub(in crate::cli) fn count_files(directory: &Path) -> io::Result<usize> {
     let mut count = 0;
     for entry in fs::read_dir(directory)? {
-        count += usize::from(!is_temporary(&entry?.file_name()));
+        let name = entry?.file_name();
+        let is_part = Path::new(&name)
+            .extension()
+            .is_some_and(|extension| extension == PART);
+        count += usize::from(!is_part && !is_temporary(&name));
     }
     Ok(count)
 }

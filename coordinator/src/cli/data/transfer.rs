@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+/// The additional extension of a file that is being downloaded or copied.
+pub(in crate::cli) const PART: &str = "part";
 /// Attempts without a further byte, after which a transfer ends.
 const FRUITLESS: u32 = 3;
 /// The time between two attempts.
@@ -291,8 +293,10 @@ fn call_curl(
     } else {
         Stdio::piped()
     };
+    // A curl that outlives this process keeps the lock of the file that it writes, because its standard input is the locked file. It reads nothing.
+    let locked = file.try_clone().map_err(|source| write_error(part, source))?;
     let mut child = curl
-        .stdin(Stdio::null())
+        .stdin(locked)
         .stdout(Stdio::piped())
         .stderr(has_message)
         .spawn()

@@ -1,6 +1,7 @@
 //! `regatta endpoints`: benchmarks that MLCommons' endpoints harness runs against a model server. The work is `coordinator/endpoints`'; here are
 //! flags, progress, reports and exit codes.
 
+mod device_server;
 mod run;
 mod stage;
 
@@ -113,7 +114,12 @@ fn failure(error: EndpointsError) -> Failure {
         EndpointsError::Server { .. } => {
             Some("start the server first; --model is the name that GET /v1/models returns")
         }
-        EndpointsError::Exists(_) => Some("name a new directory with --output"),
+        EndpointsError::Exists(_) => {
+            Some("name a new directory with --output, or a tree without this result with --add-to")
+        }
+        EndpointsError::NoSystem { .. } => {
+            Some("--submitter and --system are those of the tree; --description adds a system")
+        }
         EndpointsError::NotRun { .. } => {
             Some("--rehearsal stages it in a tree that is marked as a rehearsal")
         }

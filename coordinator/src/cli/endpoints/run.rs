@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,11 @@ use regatta_lab_store::workspace::Workspace;
 use regatta_types::ExitCode;
 use serde_json::{Value, json};
 
-use super::{ClientArgs, failure};
+use super::{
+    ClientArgs,
+    device_server::{DeviceServerArgs, Lab},
+    failure,
+};
 use crate::{
     cli::{Context, context::tell, interrupts::end_requested, runtime},
     exit::{CommandResult, Failure},
@@ -29,10 +33,13 @@ const LINE_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  regatta endpoints run --benchmark qwen3.6-27b --client endpoints --url http://thor-1:8080 --model base \\
+  regatta endpoints run --benchmark qwen3.6-27b --client endpoints --device thor-1 --server llama-cpp \\
+      --server-model models/qwen3.6-27b/Qwen3.6-27B-Q4_K_M.gguf --tokenizer models/qwen3.6-27b --output thor-1-qwen
+      let a board serve the model, and measure it
+  regatta endpoints run --benchmark qwen3.6-27b --client endpoints --url http://thor-1:8080 \\
       --tokenizer models/qwen3.6-27b --output thor-1-qwen
-      measure the server of a board
-  regatta endpoints run --benchmark qwen3.6-27b --client endpoints --url http://thor-1:8080 --model base \\
+      measure a server that runs
+  regatta endpoints run --benchmark qwen3.6-27b --client endpoints --url http://thor-1:8080 \\
       --output try --rehearsal --set datasets.0.agentic_inference.num_trajectories_to_issue=1
       rehearse with one of the 20 conversations")]
 pub(in crate::cli) struct Args {
@@ -41,12 +48,19 @@ pub(in crate::cli) struct Args {
     benchmark: String,
     #[command(flatten)]
     client: ClientArgs,
-    /// The server's address, without /v1
-    #[arg(long, value_name = "URL")]
-    url: String,
-    /// The model's name on the server
+    /// The address of a server that runs, without /v1
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "device",
+        conflicts_with = "device"
+    )]
+    url: Option<String>,
+    #[command(flatten)]
+    device: DeviceServerArgs,
+    /// The model's name on the server [default: its only model]
     #[arg(long, value_name = "NAME")]
-    model: String,
+    model: Option<String>,
     /// The directory of the model's tokenizer [default: none, and the client counts no tokens]
     #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
@@ -94,31 +108,49 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
                 .hint("name the directory with the tokenizer of the model's weights"),
         );
     }
-    let request = EndpointsRequest {
+    let mut request = EndpointsRequest {
         round,
         benchmark: &args.benchmark,
         checkout: &checkout,
         environment: &environment,
         target: ServerTarget {
-            url: args.url.trim_end_matches('/').to_owned(),
+            url: args
+                .url
+                .as_deref()
+                .unwrap_or_default()
+                .trim_end_matches('/')
+                .to_owned(),
             model: args.model.clone(),
             tokenizer: tokenizer.map(|path| path.to_string_lossy().into_owned()),
             max_idle_time: args.max_idle_time,
         },
+        device_run: None,
         changes: args.changes.clone(),
         is_rehearsal: args.rehearsal,
         output: args.output.clone(),
     };
-    let prescribed = round.prescribed_endpoints_run(&args.benchmark);
+    request.check().map_err(failure)?;
     let runtime = runtime()?;
     let end = end_requested(&runtime)?;
-    let mut display = Display::new(context, prescribed);
-    let session = regatta_endpoints::run(&request, &mut |progress| {
-        display.show(progress);
-        !end.load(Ordering::Relaxed)
-    });
-    display.bar.finish_and_clear();
-    let session = session.map_err(failure)?;
+    let session = if args.device.is_used() {
+        let (workspace, store) = context.open_store()?;
+        let lab = Lab {
+            context,
+            workspace: &workspace,
+            store: &store,
+        };
+        let server = args
+            .device
+            .start(&args.benchmark, args.round.as_deref(), &catalogue, lab, &end)?;
+        request.target.url.clone_from(&server.url);
+        request.device_run = Some(server.document());
+        let mut session = measure(&request, context, &end)?;
+        let ended = server.end(&args.output)?;
+        session.end_device_run(&args.output, ended).map_err(failure)?;
+        session
+    } else {
+        measure(&request, context, &end)?
+    };
     context.print(&document(&session, args), || text(&session, args))?;
     match &session.end {
         SessionEnd::Interrupted => Err(Failure::interrupted("the run was ended")),
@@ -129,6 +161,22 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         }
         _ => Ok(ExitCode::Negative),
     }
+}
+
+/// Runs the client, and shows its progress.
+fn measure(
+    request: &EndpointsRequest<'_>,
+    context: &Context,
+    end: &AtomicBool,
+) -> Result<EndpointsSession, Failure> {
+    let prescribed = request.round.prescribed_endpoints_run(request.benchmark);
+    let mut display = Display::new(context, prescribed);
+    let session = regatta_endpoints::run(request, &mut |progress| {
+        display.show(progress);
+        !end.load(Ordering::Relaxed)
+    });
+    display.bar.finish_and_clear();
+    session.map_err(failure)
 }
 
 /// Shows the progress: a bar on a terminal, and a line a minute elsewhere.

@@ -6,7 +6,7 @@ use regatta_test_support::{
     oracle,
     small_retinanet::{Topology, model},
 };
-use regatta_types::benchmark::{Benchmark, Detections, Dtype};
+use regatta_types::benchmark::{Benchmark, Detections, Dtype, Prep};
 
 use super::near_detections::{DetectionFiles, assert_near, image};
 
@@ -23,8 +23,19 @@ fn benchmark() -> Benchmark {
     benchmark
 }
 
+const SIDE: usize = 800;
+
+/// Returns an image as `regatta prep` normalises it.
 fn sample(index: usize) -> Vec<u8> {
-    image(index, 800).flat_map(f32::to_le_bytes).collect()
+    let Some(Prep::DetectionImages(prep)) = benchmark().prep else {
+        unreachable!("the file has annotated images");
+    };
+    let normalised = |(place, value): (usize, f32)| {
+        let channel = place / (SIDE * SIDE);
+        (value - prep.means[channel]) / prep.deviations[channel]
+    };
+    let values = image(index, SIDE).enumerate().map(normalised);
+    values.flat_map(f32::to_le_bytes).collect()
 }
 
 #[test]

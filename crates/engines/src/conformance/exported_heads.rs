@@ -30,8 +30,8 @@ struct Case {
     /// The forms in which `small.py` writes the weights.
     forms: &'static [&'static str],
     most: usize,
-    /// The tool's flag for samples that are normalised already.
-    normalised_flag: Option<&'static str>,
+    /// The form in which `small.py` writes the network's samples. The model itself always gets `samples`.
+    samples: &'static str,
     /// Whether the model is that of the reference, and not torchvision's.
     is_of_reference: bool,
 }
@@ -72,12 +72,10 @@ fn assert_heads(ours: &BTreeMap<String, Vec<f64>>, theirs: &BTreeMap<String, Vec
     assert!(largest <= BOUND, "{largest}");
 }
 
-/// Exports weights, with a flag of the tool if there is one. Returns the file of the network.
-fn export(case: &Case, benchmark: &Benchmark, python: &Path, weights: &Path, flag: Option<&str>) -> PathBuf {
-    let directory = weights.with_extension(format!("networks{}", flag.unwrap_or_default()));
-    let mut words: Vec<&dyn AsRef<OsStr>> = vec![&weights, &directory];
-    words.extend(flag.iter().map(|flag| flag as &dyn AsRef<OsStr>));
-    run(python, case.tool, &words);
+/// Exports weights. Returns the file of the network.
+fn export(case: &Case, benchmark: &Benchmark, python: &Path, weights: &Path) -> PathBuf {
+    let directory = weights.with_extension("networks");
+    run(python, case.tool, &[&weights, &directory]);
     directory.join(Path::new(&benchmark.model.file).file_name().unwrap())
 }
 
@@ -88,7 +86,7 @@ fn export_forms(case: &Case, benchmark: &Benchmark, python: &Path, place: &Path)
             .join(form)
             .with_extension(if *form == "npz" { "npz" } else { "pth" });
         run(python, "small.py", &[&benchmark.name, form, &weights]);
-        export(case, benchmark, python, &weights, None)
+        export(case, benchmark, python, &weights)
     });
     let networks: Vec<PathBuf> = networks.collect();
     for (other, form) in networks.iter().zip(case.forms) {
@@ -127,21 +125,15 @@ fn compare(case: &Case, change: impl FnOnce(&mut Benchmark)) {
     let place = place.path();
     let samples = place.join("samples.f32");
     run(&onnx, "small.py", &[&benchmark.name, &"samples", &samples]);
+    let prepared = place.join("prepared.f32");
+    run(&onnx, "small.py", &[&benchmark.name, &case.samples, &prepared]);
     let network = export_forms(case, &benchmark, &onnx, place);
     let theirs = Record::parse(case.recorded);
     let side = benchmark.model.input_shape[1].to_string();
-    let heads = run(&runtime, "heads.py", &[&network, &side, &samples]);
+    let heads = run(&runtime, "heads.py", &[&network, &side, &prepared]);
     assert_heads(&serde_json::from_str(&heads).unwrap(), &theirs.heads);
 
-    if let Some(flag) = case.normalised_flag {
-        let normalised = place.join("normalised.f32");
-        run(&onnx, "small.py", &[&benchmark.name, &"normalised", &normalised]);
-        let network = export(case, &benchmark, &onnx, &place.join("npz.npz"), Some(flag));
-        let heads = run(&runtime, "heads.py", &[&network, &side, &normalised]);
-        assert_heads(&serde_json::from_str(&heads).unwrap(), &theirs.heads);
-    }
-
-    let values = fs::read(&samples).unwrap();
+    let values = fs::read(&prepared).unwrap();
     let sample = |index| {
         values
             .chunks_exact(values.len() / theirs.detections.len())
@@ -161,7 +153,7 @@ fn compare(case: &Case, change: impl FnOnce(&mut Benchmark)) {
     if let Some((again, saved)) = torch.and_then(|torch| record_again(case, &benchmark, &torch, place)) {
         assert_heads(&again.heads, &theirs.heads);
         assert_near(&ours, &again.detections, case.most, |class| class);
-        let exported = fs::read(export(case, &benchmark, &onnx, &saved, None)).unwrap();
+        let exported = fs::read(export(case, &benchmark, &onnx, &saved)).unwrap();
         assert!(
             exported == fs::read(&network).unwrap(),
             "another network of PyTorch's own file"
@@ -177,7 +169,8 @@ fn exported_retinanet_finds_what_torchvision_finds() {
         tool: "../../../tools/export-retinanet",
         forms: &["npz", "archive", "pickles", "module"],
         most: 300,
-        normalised_flag: Some("--normalised"),
+        // torchvision's model normalises its input, and the network takes what `regatta prep` has normalised.
+        samples: "normalised",
         is_of_reference: false,
     };
     compare(&case, |benchmark| {
@@ -196,7 +189,7 @@ fn exported_ssd_resnet34_finds_what_the_reference_finds() {
         tool: "../../../tools/export-ssd",
         forms: &["npz", "module"],
         most: 200,
-        normalised_flag: None,
+        samples: "samples",
         is_of_reference: true,
     };
     compare(&case, |_| {});
@@ -210,7 +203,7 @@ fn exported_ssd_mobilenet_finds_what_the_reference_finds() {
         tool: "../../../tools/export-ssd",
         forms: &["npz", "archive", "module"],
         most: 100,
-        normalised_flag: None,
+        samples: "samples",
         is_of_reference: true,
     };
     compare(&case, |_| {});

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -14,7 +15,7 @@ use serde::Deserialize;
 /// The schema of driver files that this version reads.
 const SCHEMA: u32 = 1;
 /// The placeholders of a command.
-const IN_COMMANDS: &[&str] = &["model", "port", "context", "parallel", "max_tokens"];
+const IN_COMMANDS: &[&str] = &["model", "host", "port", "context", "parallel", "max_tokens"];
 /// The placeholders of a request.
 const IN_REQUESTS: &[&str] = &["prompt", "max_tokens", "stream"];
 
@@ -25,14 +26,19 @@ pub(super) struct ServerDriver {
     schema: u32,
     /// The server's name for readers.
     pub(super) title: String,
-    /// Program and arguments, with `{model}` for the path of the model file, `{port}`, `{context}` for the tokens of all requests at a time,
-    /// `{parallel}` for the number of these requests, and `{max_tokens}` of an answer.
+    /// Program and arguments, with `{model}` for the path of the model file, `{host}` for the address to listen on, `{port}`, `{context}` for
+    /// the tokens of all requests at a time, `{parallel}` for the number of these requests, and `{max_tokens}` of an answer.
     command: Vec<String>,
-    /// Environment variables of the process.
+    /// Further arguments when clients on other machines use the server.
     #[serde(default)]
-    pub(super) environment: BTreeMap<String, String>,
+    client_arguments: Vec<String>,
+    /// Environment variables of the process, with the same placeholders.
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
     pub(super) ready: Readiness,
-    generate: Generate,
+    /// `None` for a server that only clients on other machines use.
+    #[serde(default)]
+    generate: Option<Generate>,
     /// Seconds that the process has to end after SIGTERM.
     #[serde(default = "default_stop_s")]
     stop_s: u64,
@@ -91,19 +97,39 @@ pub(super) enum DriverError {
     },
     #[error("the server driver {name} is not valid: {reason}")]
     Invalid { name: String, reason: String },
+    #[error(
+        "the server driver {0} has no `generate`: LoadGen cannot use the server, only clients on other machines can"
+    )]
+    NotForLoadgen(String),
+    #[error(
+        "the server driver {0} has no {{host}}: the server would not listen for clients on other machines"
+    )]
+    NotForClients(String),
 }
 
 /// The values of a command's placeholders.
 #[derive(Debug)]
 pub(super) struct CommandValues<'a> {
     pub(super) model: &'a Path,
-    pub(super) port: u16,
+    /// The address to listen on. Port 0 is a free one.
+    pub(super) listen: SocketAddr,
     /// Tokens of all requests at a time, prompts and answers.
     pub(super) context: usize,
     /// Requests at a time.
     pub(super) parallel: usize,
     /// Tokens of the longest answer.
     pub(super) max_tokens: usize,
+}
+
+impl CommandValues<'_> {
+    fn fill(&self, text: &str) -> String {
+        text.replace("{model}", &self.model.to_string_lossy())
+            .replace("{host}", &self.listen.ip().to_string())
+            .replace("{port}", &self.listen.port().to_string())
+            .replace("{context}", &self.context.to_string())
+            .replace("{parallel}", &self.parallel.to_string())
+            .replace("{max_tokens}", &self.max_tokens.to_string())
+    }
 }
 
 impl ServerDriver {
@@ -158,64 +184,95 @@ impl ServerDriver {
         if self.command.is_empty() {
             return Some("`command` is empty".to_owned());
         }
-        let mut texts = self.command.iter();
+        let mut texts = self.texts().chain(&self.client_arguments);
         if let Some(unknown) = texts.find_map(|text| unknown_placeholder(text, IN_COMMANDS)) {
             return Some(unknown);
         }
-        if !self.command.iter().any(|text| text.contains("{port}")) {
+        if !self.texts().any(|text| text.contains("{port}")) {
             return Some("`command` lacks {port}: a free port is chosen for each run".to_owned());
         }
-        if let Some(unknown) = unknown_placeholder(&self.generate.body, IN_REQUESTS) {
+        if !self.ready.path.starts_with('/') {
+            return Some("`ready.path` does not begin with /".to_owned());
+        }
+        self.generate.as_ref().and_then(Generate::fault)
+    }
+
+    /// Returns the driver with its arguments for clients on other machines.
+    ///
+    /// # Errors
+    /// [`DriverError::NotForClients`] when the server would listen on the loopback interface only.
+    pub(super) fn for_clients(mut self) -> Result<Self, DriverError> {
+        if !self.texts().any(|text| text.contains("{host}")) {
+            return Err(DriverError::NotForClients(self.title));
+        }
+        self.command.append(&mut self.client_arguments);
+        Ok(self)
+    }
+
+    /// Returns the texts of the program's start, without the arguments for clients.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.command.iter().chain(self.environment.values())
+    }
+
+    /// Returns program and arguments.
+    pub(super) fn command(&self, values: &CommandValues<'_>) -> Vec<String> {
+        self.command.iter().map(|text| values.fill(text)).collect()
+    }
+
+    /// Returns names and values of the process's environment variables.
+    pub(super) fn environment(&self, values: &CommandValues<'_>) -> impl Iterator<Item = (&String, String)> {
+        let variables = self.environment.iter();
+        variables.map(|(name, value)| (name, values.fill(value)))
+    }
+
+    /// Returns how requests for at most `max_tokens` tokens are written and answered.
+    ///
+    /// # Errors
+    /// [`DriverError::NotForLoadgen`] when the driver does not say how.
+    pub(super) fn requests(&self, max_tokens: usize, is_streaming: bool) -> Result<Requests, DriverError> {
+        let generate = self.generate.as_ref();
+        let generate = generate.ok_or_else(|| DriverError::NotForLoadgen(self.title.clone()))?;
+        Ok(generate.requests(max_tokens, is_streaming))
+    }
+
+    pub(super) const fn stop_limit(&self) -> Duration {
+        Duration::from_secs(self.stop_s)
+    }
+}
+
+impl Generate {
+    /// Returns what makes the table unusable.
+    fn fault(&self) -> Option<String> {
+        if let Some(unknown) = unknown_placeholder(&self.body, IN_REQUESTS) {
             return Some(unknown);
         }
-        if self.generate.body.matches("{prompt}").count() != 1 {
+        if self.body.matches("{prompt}").count() != 1 {
             return Some("`generate.body` does not have one {prompt}".to_owned());
         }
         let request = self.requests(1, false).body(&[1, 2]);
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&request) {
             return Some(format!("`generate.body` is not JSON: {error}"));
         }
-        let has_paths = self.ready.path.starts_with('/') && self.generate.path.starts_with('/');
-        let mut pointers = self.generate.count.iter().chain([&self.generate.tokens]);
-        if !has_paths || !pointers.all(|pointer| pointer.starts_with('/')) {
-            return Some("`ready.path` and all keys of `generate` but `body` begin with /".to_owned());
-        }
-        None
+        let mut pointers = self.count.iter().chain([&self.tokens, &self.path]);
+        let is_valid = pointers.all(|pointer| pointer.starts_with('/'));
+        (!is_valid).then(|| "all keys of `generate` but `body` begin with /".to_owned())
     }
 
-    /// Returns program and arguments.
-    pub(super) fn command(&self, values: &CommandValues<'_>) -> Vec<String> {
-        let fill = |text: &String| {
-            text.replace("{model}", &values.model.to_string_lossy())
-                .replace("{port}", &values.port.to_string())
-                .replace("{context}", &values.context.to_string())
-                .replace("{parallel}", &values.parallel.to_string())
-                .replace("{max_tokens}", &values.max_tokens.to_string())
-        };
-        self.command.iter().map(fill).collect()
-    }
-
-    /// Returns how requests for at most `max_tokens` tokens are written and answered.
-    pub(super) fn requests(&self, max_tokens: usize, is_streaming: bool) -> Requests {
+    fn requests(&self, max_tokens: usize, is_streaming: bool) -> Requests {
         let filled = self
-            .generate
             .body
             .replace("{max_tokens}", &max_tokens.to_string())
             .replace("{stream}", if is_streaming { "true" } else { "false" });
         let (before, after) = filled.split_once("{prompt}").unwrap_or((&filled, ""));
         Requests {
-            path: self.generate.path.clone(),
+            path: self.path.clone(),
             before: before.to_owned(),
             after: after.to_owned(),
-            tokens: self.generate.tokens.clone(),
-            count: self.generate.count.clone(),
+            tokens: self.tokens.clone(),
+            count: self.count.clone(),
             is_streaming,
-            is_cumulative: self.generate.is_cumulative,
+            is_cumulative: self.is_cumulative,
         }
-    }
-
-    pub(super) const fn stop_limit(&self) -> Duration {
-        Duration::from_secs(self.stop_s)
     }
 }
 
@@ -281,7 +338,7 @@ mod tests {
         let driver = ServerDriver::named(Some("llama-cpp")).unwrap();
         let command = driver.command(&CommandValues {
             model: Path::new("/models/a b.gguf"),
-            port: 4321,
+            listen: SocketAddr::from(([127, 0, 0, 1], 4321)),
             context: 64,
             parallel: 2,
             max_tokens: 8,
@@ -292,7 +349,17 @@ mod tests {
                 "{argument} in {command:?}"
             );
         }
-        let requests = driver.requests(8, true);
+        let values = CommandValues {
+            model: Path::new("/models"),
+            listen: SocketAddr::from(([0, 0, 0, 0], 4321)),
+            context: 64,
+            parallel: 2,
+            max_tokens: 8,
+        };
+        let ollama = ServerDriver::named(Some("ollama")).unwrap();
+        let mut variables = ollama.environment(&values);
+        assert!(variables.any(|(name, value)| name == "OLLAMA_HOST" && value == "0.0.0.0:4321"));
+        let requests = driver.requests(8, true).unwrap();
         let body: serde_json::Value = serde_json::from_slice(&requests.body(&[5, -1, 7])).unwrap();
         assert_eq!(body["prompt"], serde_json::json!([5, -1, 7]));
         assert_eq!((&body["n_predict"], &body["stream"]), (&8.into(), &true.into()));
@@ -328,6 +395,9 @@ mod tests {
         let error = ServerDriver::from_toml("mine", &unknown_key).unwrap_err();
         assert!(matches!(error, DriverError::Toml { .. }), "{error}");
         let error = ServerDriver::named(Some("llama")).unwrap_err().to_string();
-        assert!(error.contains("known are llama-cpp, vllm"), "{error}");
+        assert!(
+            error.contains("known are edge-llm, llama-cpp, ollama, sglang, vllm"),
+            "{error}"
+        );
     }
 }

@@ -7,18 +7,26 @@
 mod answer;
 mod driver;
 mod evidence;
+mod for_clients;
 mod http;
 mod process;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use regatta_types::{
     benchmark::{Benchmark, Response},
     documents::EngineKind,
+    engine_settings::EngineSettings,
 };
 
+pub use self::for_clients::ModelServer;
 use self::{
     answer::{AnswerError, AnswerReader, AnswerTokens},
     driver::{CommandValues, Requests, ServerDriver},
@@ -41,6 +49,10 @@ pub(super) struct ServerBackend {
     plan: EnginePlan,
     /// The file or directory that the server loads, if it is not the benchmark's.
     model: Option<PathBuf>,
+    /// The port to listen on, if it is not any free one.
+    port: Option<u16>,
+    /// The tokens of all requests at a time, if they are not those of the benchmark.
+    context: Option<usize>,
     /// Whether LoadGen expects the first token of an answer before the answer.
     is_streaming: bool,
     /// The directory of the run's files.
@@ -62,11 +74,7 @@ impl EngineBackend for ServerBackend {
     fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
         let driver = ServerDriver::named(request.settings.server.as_deref());
         let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
-        let scratch = request.scratch;
-        let model = request.settings.server_model.as_ref().map(|model| match scratch {
-            Some(scratch) => scratch.join(&model.0),
-            None => PathBuf::from(&model.0),
-        });
+        let model = named_model(request.settings, request.scratch);
         Ok(Self {
             driver,
             plan: EnginePlan {
@@ -74,6 +82,8 @@ impl EngineBackend for ServerBackend {
                 ..EnginePlan::of_threads(request)
             },
             model,
+            port: request.settings.server_port,
+            context: request.settings.server_context,
             is_streaming: request.sends_first_tokens,
             files: request.files.to_owned(),
         })
@@ -91,10 +101,13 @@ impl EngineBackend for ServerBackend {
         let benchmark = request.benchmark;
         let prompts = Prompts::of(benchmark)?;
         let model = self.model.as_ref().unwrap_or(&request.model_file);
+        let requests = self.driver.requests(prompts.max_tokens, self.is_streaming);
+        let requests = requests.map_err(|error| EngineError::Settings(error.into()))?;
+        let needed = request.streams * (prompts.max_tokens + prompts.length);
         let values = CommandValues {
             model,
-            port: 0,
-            context: request.streams * (prompts.max_tokens + prompts.length),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port.unwrap_or(0))),
+            context: self.context.unwrap_or(needed),
             parallel: request.streams,
             max_tokens: prompts.max_tokens,
         };
@@ -103,7 +116,6 @@ impl EngineBackend for ServerBackend {
         let evidence = evidence::Evidence::of(&process, model).map_err(unavailable)?;
         evidence.write(&self.files).map_err(unavailable)?;
         let process = Arc::new(process);
-        let requests = self.driver.requests(prompts.max_tokens, self.is_streaming);
         let engine = || {
             Box::new(ServerStream {
                 connection: Connection::new(process.address, PATIENCE),
@@ -123,6 +135,12 @@ impl EngineBackend for ServerBackend {
             shared: None,
         })
     }
+}
+
+/// Returns the file or directory that the settings name.
+fn named_model(settings: &EngineSettings, scratch: Option<&Path>) -> Option<PathBuf> {
+    let model = &settings.server_model.as_ref()?.0;
+    Some(scratch.map_or_else(|| PathBuf::from(model), |scratch| scratch.join(model)))
 }
 
 fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> EngineError {

@@ -44,6 +44,8 @@ const LAST_LINES: usize = 5;
 pub(super) enum ServerError {
     #[error("the server's program cannot be started")]
     Start(#[source] io::Error),
+    #[error("the server cannot listen on port {0}; hint: `--set server_port=N` names another one")]
+    Port(u16, #[source] io::Error),
     #[error("the server {}{}", ended(*.0), last_lines(.1))]
     Ended(Option<ExitStatus>, String),
     #[error("the server was not ready within {} s{}", .0.as_secs(), last_lines(.1))]
@@ -101,11 +103,11 @@ impl ServerProcess {
         values: CommandValues<'_>,
         log: &Path,
     ) -> Result<Self, ServerError> {
-        let address = free_address().map_err(ServerError::Start)?;
-        let command = driver.command(&CommandValues {
-            port: address.port(),
-            ..values
-        });
+        let listen = listening_address(values.listen)?;
+        let values = CommandValues { listen, ..values };
+        let command = driver.command(&values);
+        // It also listens on the loopback interface.
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listen.port()));
         let pid_file = log.with_extension("pid");
         let output = File::create(log).map_err(ServerError::Start)?;
         let errors = output.try_clone().map_err(ServerError::Start)?;
@@ -113,7 +115,7 @@ impl ServerProcess {
             .args(["-c", WATCHED])
             .arg(&pid_file)
             .args(&command)
-            .envs(&driver.environment)
+            .envs(driver.environment(&values))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(output)
@@ -222,7 +224,9 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Returns an address of this machine whose port is free now. A server whose port was taken meanwhile ends, and says why.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+/// Returns the address with its port, or a free one instead of port 0. A server whose port was taken meanwhile ends, and says why.
+fn listening_address(address: SocketAddr) -> Result<SocketAddr, ServerError> {
+    TcpListener::bind(address)
+        .and_then(|listener| listener.local_addr())
+        .map_err(|source| ServerError::Port(address.port(), source))
 }

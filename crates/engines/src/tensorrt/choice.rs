@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
+use regatta_tensorrt::{CacheEntry, ElementType, EngineCache, InputScale, Precision, Scale, Version};
 use regatta_types::{benchmark::Benchmark, documents::EngineKind, samples::SampleSet};
 
 use super::{UnitRequest, inputs, profiles, request::TensorRtLoad, sequences};
@@ -21,6 +21,8 @@ pub(super) struct Here {
     pub(super) plugins: Vec<String>,
     /// The SHA-256 of the requested calibration, hexadecimal. `None` accepts any engine.
     pub(super) calibration: Option<String>,
+    /// The scale of the samples, if they are 8-bit integers.
+    pub(super) input_scale: Option<Scale>,
     /// The installed TensorRT.
     pub(super) tensorrt: Version,
     /// This machine's chip.
@@ -117,6 +119,8 @@ impl EngineQuery<'_> {
             "was built for other lengths of sequences than sequence_lengths requests".to_owned()
         } else if !self.has_calibration(&entry) {
             "was built without the calibration that the settings request".to_owned()
+        } else if !self.has_scale(&entry) {
+            "reads int8 samples with another scale than these have".to_owned()
         } else if let Some(setting) = self.other_option(&entry) {
             format!("was built with another {setting} than the settings request")
         } else {
@@ -167,6 +171,10 @@ impl EngineQuery<'_> {
         filter.keep(
             |entry| self.has_calibration(entry),
             |of_model| format!("{of_model} without the calibration that the settings request"),
+        );
+        filter.keep(
+            |entry| self.has_scale(entry),
+            |of_model| format!("{of_model} for int8 samples of another scale"),
         );
         for (setting, is_as_requested) in self.request.tensorrt.build.checks() {
             filter.keep(
@@ -247,6 +255,16 @@ impl EngineQuery<'_> {
         self.here.calibration.is_none() || entry.manifest.calibration_sha256 == self.here.calibration
     }
 
+    /// Returns whether an engine with an input of 8-bit integers reads them with the samples' scale. Q/DQ layers have scales of their own.
+    fn has_scale(&self, entry: &CacheEntry) -> bool {
+        let manifest = &entry.manifest;
+        let is_calibrated = manifest.calibration_sha256.is_some();
+        !is_calibrated
+            || manifest.input.element != Some(ElementType::Int8)
+            || self.here.input_scale.is_none()
+            || manifest.input_scale == self.here.input_scale
+    }
+
     /// Returns the requested precision, if the engine's differs.
     fn other_precision(&self, entry: &CacheEntry) -> Option<Precision> {
         let requested = self.request.tensorrt.precision;
@@ -265,6 +283,7 @@ impl EngineQuery<'_> {
             streams: self.unit_request.streams,
             dla: self.dla,
             has_free_dims: self.here.has_free_dims,
+            input_scale: self.here.input_scale,
             has_precision_flags: self.here.tensorrt.has_precision_flags(),
         };
         not_built(self.request, reason, &built_for)
@@ -336,6 +355,7 @@ pub(super) fn too_few_profiles(
         streams,
         dla: manifest.dla.is_some(),
         has_free_dims: !manifest.input_shapes.is_empty(),
+        input_scale: manifest.input_scale,
         has_precision_flags: manifest.tensorrt.has_precision_flags(),
     };
     not_built(request, reason, &built_for)
@@ -354,6 +374,8 @@ struct BuiltFor {
     dla: bool,
     /// Whether the samples' input has free dimensions besides the batch.
     has_free_dims: bool,
+    /// The scale of the samples, if they are 8-bit integers.
+    input_scale: Option<Scale>,
     /// Whether this TensorRT takes precisions as flags, and not from the network.
     has_precision_flags: bool,
 }
@@ -378,6 +400,10 @@ fn not_built(
             .then(|| prepared_calibration(load.benchmark, &tensorrt.scratch))
             .flatten()
     };
+    let calibration = tensorrt.calibration.clone().or_else(prepared);
+    let input = inputs::built_format(tensorrt, dla);
+    // Without a calibration, there is no scale that it could replace.
+    let takes_scale = input.element == Some(ElementType::Int8) && calibration.is_some();
     let missing = MissingEngine {
         onnx: load.model_file.clone(),
         cache: tensorrt.cache.clone(),
@@ -386,11 +412,18 @@ fn not_built(
         profiles: if dla { 1 } else { built_for.streams.max(1) },
         precision,
         input_shapes: inputs::built_shapes(&load.benchmark.model, &load.sequences, built_for.has_free_dims),
-        input: inputs::built_format(tensorrt, dla),
+        input,
+        input_scale: built_for
+            .input_scale
+            .filter(|_| takes_scale)
+            .map(|scale| InputScale {
+                name: load.benchmark.model.input_name.clone(),
+                scale,
+            }),
         workspace_bytes: tensorrt.build.workspace_bytes,
         optimization_level: tensorrt.build.optimization_level,
         plugins: tensorrt.plugins.clone(),
-        calibration: tensorrt.calibration.clone().or_else(prepared),
+        calibration,
         calibration_method: tensorrt.build.calibration_method,
     };
     EngineError::NotBuilt {

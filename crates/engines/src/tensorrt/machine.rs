@@ -3,8 +3,13 @@
 use std::{error::Error, iter};
 
 use regatta_cuda::Context;
-use regatta_tensorrt::{Model, ModelError, TensorRt, plugin_hashes};
-use regatta_types::documents::EngineKind;
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
+use regatta_tensorrt::{Model, ModelError, Scale, TensorRt, plugin_hashes};
+use regatta_types::{
+    benchmark::Dtype,
+    documents::{Document as _, EngineKind},
+    samples::SampleSet,
+};
 
 use super::{
     calibration, choice, gpus,
@@ -64,6 +69,7 @@ impl Machine {
                 .map(calibration::sha256_of)
                 .transpose()
                 .map_err(EngineError::calibration)?,
+            input_scale: samples_scale(request),
             plugins: plugin_hashes(&tensorrt.plugins).map_err(EngineError::tensorrt_unavailable)?,
             tensorrt: self.tensorrt.version(),
             chip: chip(Some(self.first().device())),
@@ -131,6 +137,19 @@ impl Machine {
             ),
         }
     }
+}
+
+/// Returns the scale of a run's samples, if they are 8-bit integers that `regatta prep` made.
+fn samples_scale(request: TensorRtLoad<'_>) -> Option<Scale> {
+    let benchmark = request.load.benchmark;
+    if benchmark.model.input_dtype != Dtype::Int8 {
+        return None;
+    }
+    let directory = request.tensorrt.scratch.join(&benchmark.dataset.dir);
+    // The harness refuses samples whose document cannot be read.
+    let document = regular_file::read(&directory.join(SampleSet::FILE), MAX_TEXT).ok()?;
+    let set = SampleSet::from_json(&document).ok()?;
+    Scale::new(set.quantised?.scale)
 }
 
 /// What is known of a network without TensorRT.

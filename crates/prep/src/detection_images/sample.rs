@@ -1,5 +1,5 @@
 //! Makes one sample from one JPEG, with the values of the reference's `pre_process_openimages_retinanet` or `pre_process_coco_resnet34`:
-//! decoded as OpenCV does, resized, divided, normalised, channels first. Writes no file.
+//! decoded as OpenCV does, resized, divided, normalised, channels first. RetinaNet's reference normalises in its model. Writes no file.
 
 use std::path::Path;
 
@@ -57,16 +57,14 @@ impl ResizedSampleMaker {
         quantised: Option<&Quantised>,
     ) -> Result<Self, PrepError> {
         let shape = image_shape("detection-images", benchmark, form, quantised)?;
-        let of_int8 = |own: Option<[f32; CHANNELS]>| own.filter(|_| form.dtype == Dtype::Int8);
-        let means = of_int8(kind.int8_means).unwrap_or(kind.means);
-        let deviations = of_int8(kind.int8_deviations).unwrap_or(kind.deviations);
+        let channel = |channel: usize| (kind.means[channel], kind.deviations[channel]);
         Ok(Self {
             shape,
             form,
             quantised: quantised.cloned(),
             normalisation: Normalisation {
                 divisor: kind.divisor,
-                channels: std::array::from_fn(|channel| (means[channel], deviations[channel])),
+                channels: std::array::from_fn(channel),
             },
         })
     }

@@ -150,6 +150,29 @@ impl fmt::Display for ModelInput<'_> {
 }
 
 impl Model {
+    /// Returns the model of a server that a client on another machine uses. The run's settings name its file.
+    pub(super) const fn served() -> Self {
+        Self {
+            file: String::new(),
+            sha256: None,
+            input_shape: Vec::new(),
+            input_dtype: Dtype::Int32,
+            input_format: Layout::Linear,
+            input_name: None,
+            response: Response::Tokens,
+            class_offset: 0,
+            detections: None,
+            windows: None,
+            transducer: None,
+            encoder_decoder: None,
+            diffusion: None,
+            generation: Some(Generation { max_tokens: 1 }),
+            mask_input: None,
+            tensorrt_plugins: Vec::new(),
+            further_inputs: Vec::new(),
+        }
+    }
+
     /// Whether an engine can compute the model's responses.
     #[must_use]
     pub const fn has_engine(&self) -> bool {

@@ -85,12 +85,6 @@ pub struct DetectionImages {
     /// Standard deviations by which the differences are divided.
     #[serde(default = "ones")]
     pub deviations: [f32; 3],
-    /// Means for `int8` samples, if they differ. NVIDIA's 8-bit models do not normalise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub int8_means: Option<[f32; 3]>,
-    /// Standard deviations for `int8` samples, if they differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub int8_deviations: Option<[f32; 3]>,
     /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
     #[serde(default)]
     pub int8_scale: Option<f32>,

@@ -61,14 +61,15 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets: Option<Assets>,
 }
-super::document!(RunSpec, "run spec", 6);
+super::document!(RunSpec, "run spec", 7);
 
 impl RunSpec {
-    /// Returns the schema number of a spec: 6 for a removal of engines, 5 for an inspection, 4 for any other task that is not a measurement, 3 with a
+    /// Returns the schema number of a spec: 7 for a model server, 6 for a removal of engines, 5 for an inspection, 4 for any other task that is not a measurement, 3 with a
     /// gate, 2 with a state, and otherwise 1. Agents that do not know a field refuse the spec instead of ignoring the field.
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
+            (RunTask::ModelServer, _, _) => 7,
             (RunTask::EngineRemoval, _, _) => 6,
             (RunTask::EngineInspection, _, _) => 5,
             (RunTask::EngineBuild | RunTask::AssetFetch | RunTask::Tune, _, _) => 4,
@@ -100,6 +101,8 @@ pub enum RunTask {
     Tune,
     /// The device removes the engines whose keys are in the setting `gpu_engine` from its cache.
     EngineRemoval,
+    /// The device runs the model server of the engine settings, until it is told to finish. A client elsewhere measures it.
+    ModelServer,
 }
 
 impl RunTask {
@@ -119,6 +122,7 @@ impl RunTask {
             Self::AssetFetch => "asset-fetch",
             Self::Tune => "tune",
             Self::EngineRemoval => "engine-removal",
+            Self::ModelServer => "model-server",
         }
     }
 
@@ -132,6 +136,7 @@ impl RunTask {
             Self::AssetFetch => "asset fetch",
             Self::Tune => "tune",
             Self::EngineRemoval => "engine removal",
+            Self::ModelServer => "model server",
         }
     }
 }

@@ -492,6 +492,22 @@ declare! {
         ignored_by: &[Null, Sim],
     }
 
+    /// The port that the server listens on.
+    server_port: u16 {
+        value_type: integer(1, 65_535, "the number of a port"),
+        default: "a free one; 8080 for a client on another machine",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+    }
+
+    /// The tokens that the server keeps for all requests at a time.
+    server_context: usize {
+        value_type: integer(1, 1 << 32, "a number of tokens"),
+        default: "those of the longest prompts and answers; 32768 for a client on another machine",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+    }
+
     /// Whether LoadGen's thread computes (`direct`), or a thread per stream behind a queue (`worker`).
     dispatch: Dispatch {
         value_type: Word(Dispatch::WORDS),

@@ -168,7 +168,7 @@ macro_rules! integers {
         }
     )*};
 }
-integers!(u8, u64, usize);
+integers!(u8, u16, u64, usize);
 
 impl SettingType for f64 {
     fn from_value(value: &SettingValue) -> Option<Self> {

@@ -13,7 +13,7 @@ use regatta_types::{
 
 use super::{
     archive_check::{is_selected, most_bytes, unpack_directory},
-    exporter::Exporter,
+    exporter::{CHECKPOINT, Exporter},
     inventory::Subject,
     plan::{Action, Step},
 };
@@ -21,7 +21,7 @@ use crate::{
     cli::{
         Context, asset,
         context::tell,
-        data::{ARCHIVES, PART, fetch_file},
+        data::{ARCHIVES, PART, fetch_file, remove_abandoned_part},
         prep::{NotMade, SampleRequest, published_quantisation},
     },
     exit::Failure,
@@ -64,6 +64,9 @@ impl Execution<'_> {
                     ))
                 })
             }
+            Action::Copy { from } if from.is_dir() => CHECKPOINT
+                .iter()
+                .try_for_each(|name| copy(&from.join(name), &scratch.join(&step.target).join(name))),
             Action::Copy { from } => copy(from, &scratch.join(&step.target)),
             Action::Unpack { download, archive } => {
                 let download = download_of(benchmark, *download)?;
@@ -119,7 +122,10 @@ impl Execution<'_> {
         bar.set_length(download.files as u64);
         let report = unpacking.run(&mut |report| bar.set_position(report.files));
         bar.finish_and_clear();
-        if report?.files == 0 {
+        let report = report?;
+        // The archive may have come from the user after a download was interrupted.
+        remove_abandoned_part(&subject.scratch.join(ARCHIVES).join(download.published_name()))?;
+        if report.files == 0 {
             return Err(Failure::could_not(format!(
                 "{} has no file of {}",
                 archive.path().display(),

@@ -41,6 +41,9 @@ pub(super) fn exports(model: &Model) -> bool {
     Tool::of(model).is_some()
 }
 
+/// The files of published weights that are a directory, which `tools/export-whisper` reads.
+pub(super) const CHECKPOINT: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
+
 const RNNT: Tool = Tool {
     name: "export-rnnt",
     text: include_str!("../../../../../tools/export-rnnt"),
@@ -61,8 +64,10 @@ const SSD: Tool = Tool {
     name: "export-ssd",
     text: include_str!("../../../../../tools/export-ssd"),
 };
-/// The packages that the tools import.
+/// The packages that the tools import. A Python that the user names may have any version of them.
 const PACKAGES: [&str; 2] = ["numpy", "onnx"];
+/// The versions that the virtual environment has, for pip: a line `NAME==VERSION` for each package.
+const REQUIREMENTS: &str = include_str!("../../../../../tools/export-requirements.txt");
 /// Modules that the tools import from their directory.
 const MODULES: [(&str, &str); 5] = [
     (
@@ -151,20 +156,20 @@ impl Exporter<'_> {
             .hint(format!(
                 "install them: {} -m pip install {}",
                 quote_for_shell_if_needed(&python.to_string_lossy()),
-                PACKAGES.join(" ")
+                required_packages().join(" ")
             )));
         }
         let environment = self.directory.join("venv");
         let python = environment.join("bin/python");
-        if has_packages(&python) {
+        if has_required_versions(&python) {
             return Ok(python);
         }
         tell(&format!(
             "installing {} into {}",
-            PACKAGES.join(", "),
+            required_packages().join(", "),
             environment.display()
         ));
-        make_directory(&self.directory)?;
+        let requirements = self.write_file("requirements.txt", REQUIREMENTS)?;
         let installed = run(
             Command::new("python3").args(["-m", "venv"]).arg(&environment),
             "python3 -m venv",
@@ -172,7 +177,7 @@ impl Exporter<'_> {
         .and_then(|()| {
             let mut pip = Command::new(&python);
             pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-            run(pip.args(PACKAGES), "pip")
+            run(pip.arg("--requirement").arg(&requirements), "pip")
         });
         installed.map_err(|failure| {
             failure.hint(format!(
@@ -186,13 +191,19 @@ impl Exporter<'_> {
     }
 
     fn write_tool(&self, tool: Tool) -> Result<PathBuf, Failure> {
-        make_directory(&self.directory)?;
-        for (name, text) in MODULES.into_iter().chain([(tool.name, tool.text)]) {
-            let path = self.directory.join(name);
-            fs::write(&path, text)
-                .map_err(|error| Failure::could_not(format!("cannot write {}: {error}", path.display())))?;
+        for (name, text) in MODULES {
+            self.write_file(name, text)?;
         }
-        Ok(self.directory.join(tool.name))
+        self.write_file(tool.name, tool.text)
+    }
+
+    /// Writes a file beside the virtual environment. Returns its path.
+    fn write_file(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        make_directory(&self.directory)?;
+        let path = self.directory.join(name);
+        fs::write(&path, text)
+            .map_err(|error| Failure::could_not(format!("cannot write {}: {error}", path.display())))?;
+        Ok(path)
     }
 }
 
@@ -248,10 +259,30 @@ fn replace(from: &Path, into: &Path, names: &[&Path]) -> io::Result<()> {
     sync_directory(into)
 }
 
+/// Returns the lines of the required packages that the tools import.
+fn required_packages() -> Vec<&'static str> {
+    let is_imported = |line: &&str| {
+        line.split_once("==")
+            .is_some_and(|(name, _)| PACKAGES.contains(&name))
+    };
+    REQUIREMENTS.lines().filter(is_imported).collect()
+}
+
 fn has_packages(python: &Path) -> bool {
-    let imports = format!("import {}", PACKAGES.join(", "));
+    executes(python, &format!("import {}", PACKAGES.join(", ")), &[])
+}
+
+/// Returns whether a Python has the packages in the required versions.
+fn has_required_versions(python: &Path) -> bool {
+    let script = "import sys, importlib.metadata as found\n\
+                  sys.exit(any(found.version(name) != version for name, version in (line.split('==') for line in sys.argv[1:])))";
+    executes(python, script, &required_packages())
+}
+
+/// Returns whether a Python executes a script without an error.
+fn executes(python: &Path, script: &str, words: &[&str]) -> bool {
     let mut command = Command::new(python);
-    command.args(["-c", &imports]).stdin(Stdio::null());
+    command.args(["-c", script]).args(words).stdin(Stdio::null());
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }

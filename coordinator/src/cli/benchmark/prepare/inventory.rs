@@ -15,7 +15,7 @@ use regatta_types::{
 
 use super::{
     archive_check::{self, UnpackedSize, unpacked_bytes},
-    exporter,
+    exporter::{self, CHECKPOINT},
     needs::Needs,
     offers::{Content, Offers},
     plan::{AssetFact, CalibrationFact, DownloadFact, Facts, NetworkFact, Obstacle, SampleFact, Source},
@@ -134,6 +134,11 @@ impl Subject<'_> {
             }
             (Some((Content::Archive(_) | Content::File, offer)), _) => {
                 let bytes = fs::metadata(&offer.path).ok().map(|found| found.len());
+                Ok((Source::OfferedFile(offer.path.clone()), bytes, None))
+            }
+            (Some((Content::Checkpoint, offer)), _) => {
+                let files = CHECKPOINT.iter().map(|name| fs::metadata(offer.path.join(name)));
+                let bytes = files.map(|found| found.ok().map(|found| found.len())).sum();
                 Ok((Source::OfferedFile(offer.path.clone()), bytes, None))
             }
             (_, Some(FetchKind::File)) => Ok((Source::FreeFile, download.bytes, None)),
@@ -324,8 +329,10 @@ fn user_hint(download: &Download, scratch: &Path) -> String {
         .checksums
         .iter()
         .any(|checksum| checksum.contains(".tar"));
+    let is_checkpoint = download.purpose == DownloadPurpose::Model && download.path.ends_with('/');
     let then = match is_archive {
         true => "then the same command with --from ARCHIVE".to_owned(),
+        false if is_checkpoint => "then the same command with --from DIRECTORY".to_owned(),
         false => format!("then put it at {}", scratch.join(&download.path).display()),
     };
     format!("get it from {}{terms}; {then}", download.url)

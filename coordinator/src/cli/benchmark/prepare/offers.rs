@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use regatta_archives::{Archive, ArchiveError};
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, JpegImages, Prep};
 
+use super::exporter::CHECKPOINT;
 use crate::exit::Failure;
 
 #[derive(Debug)]
@@ -21,6 +22,9 @@ pub(super) struct Offer {
 #[derive(Debug)]
 pub(super) enum Content {
     Archive(Archive),
+    /// A directory with published weights.
+    Checkpoint,
+    /// Another directory: a data set.
     Directory,
     File,
 }
@@ -112,7 +116,7 @@ impl Offers {
 impl Offer {
     fn open(path: &Path) -> Result<Self, Failure> {
         let content = if path.is_dir() {
-            Content::Directory
+            directory_content(path)?
         } else {
             match Archive::open(path) {
                 Ok(archive) => Content::Archive(archive),
@@ -137,6 +141,7 @@ impl Offer {
         let own = self.path.file_name().and_then(|name| name.to_str());
         let is_file = |name: &str| own == Some(name);
         match self.content {
+            Content::Checkpoint => download.purpose == DownloadPurpose::Model && download.path.ends_with('/'),
             Content::Directory => false,
             Content::Archive(_) => self.is_the_file(download) || archive_names(download).any(is_file),
             Content::File => {
@@ -145,6 +150,26 @@ impl Offer {
                 self.is_the_file(download) || (is_labels && JpegImages::LABEL_FILES.into_iter().any(is_file))
             }
         }
+    }
+}
+
+/// Returns whether a directory has weights or a data set.
+///
+/// # Errors
+/// Returns an error when it has some files of weights, but not all.
+fn directory_content(path: &Path) -> Result<Content, Failure> {
+    let (present, missing): (Vec<&str>, Vec<&str>) =
+        CHECKPOINT.into_iter().partition(|name| path.join(name).is_file());
+    match (present.as_slice(), missing.as_slice()) {
+        ([], _) => Ok(Content::Directory),
+        (_, []) => Ok(Content::Checkpoint),
+        _ => Err(Failure::misuse(format!(
+            "{} has {}, but not {}",
+            path.display(),
+            present.join(" and "),
+            missing.join(" and ")
+        ))
+        .hint("download all files of the published weights into one directory")),
     }
 }
 
@@ -175,7 +200,7 @@ fn known_names(benchmarks: &[&Benchmark]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, slice};
 
     use regatta_catalogue::catalogue::Catalogue;
 
@@ -214,6 +239,34 @@ mod tests {
                 && refused.contains("ILSVRC2012_img_val.tar"),
             "{refused}"
         );
+        // The directory of Whisper's weights is no data set.
+        let whisper = catalogue.benchmark("whisper").unwrap();
+        let weights = directory.path().join("whisper-large-v3");
+        fs::create_dir(&weights).unwrap();
+        fs::write(weights.join("config.json"), "{}").unwrap();
+        let incomplete = Offers::open(slice::from_ref(&weights)).unwrap_err().to_string();
+        assert!(
+            incomplete.contains("has config.json, but not model.safetensors and tokenizer.json"),
+            "{incomplete}"
+        );
+        for name in ["model.safetensors", "tokenizer.json"] {
+            fs::write(weights.join(name), "").unwrap();
+        }
+        let spellings = file("english.json", b"{}");
+        let published = Offers::open(&[weights.clone(), spellings]).unwrap();
+        published.expect_used(&[whisper, yolo]).unwrap();
+        assert_eq!(published.directory(), None);
+        let mut downloads = whisper.downloads.iter();
+        let model = downloads
+            .find(|one| one.purpose == DownloadPurpose::Model)
+            .unwrap();
+        assert_eq!(published.of(model, whisper, true).unwrap().path, weights);
+        let refused = published.expect_used(&[resnet]).unwrap_err().to_string();
+        assert!(
+            refused.contains("whisper-large-v3 is not a file of these"),
+            "{refused}"
+        );
+
         let images = Offers::open(&[directory.path().to_owned()]).unwrap();
         assert_eq!(images.directory(), Some(directory.path()));
         images.expect_used(&[resnet]).unwrap();

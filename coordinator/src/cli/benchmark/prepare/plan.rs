@@ -52,7 +52,7 @@ pub(super) enum Source {
     },
     /// An archive that the user named.
     OfferedArchive(PathBuf),
-    /// A file that the user named.
+    /// A file that the user named, or a directory of published weights.
     OfferedFile(PathBuf),
     /// The publisher provides it on request, or as several files.
     User {
@@ -130,7 +130,7 @@ pub(super) enum Action {
         /// The index of the download.
         download: usize,
     },
-    /// Copies a file that the user named.
+    /// Copies a file that the user named, or the files of published weights.
     Copy { from: PathBuf },
     /// Unpacks an archive.
     Unpack {

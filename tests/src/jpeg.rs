@@ -1,26 +1,39 @@
-//! JPEG images of one colour, so that the right class of each is known in advance.
+//! JPEG images of blocks of one colour each, so that their pixels are known in advance.
 
-use super::colour_network::Colour;
+/// A colour as a JPEG contains it: brightness, and the differences of blue and red.
+pub type Colour = [u8; 3];
 
-/// Encodes a baseline JPEG of 8 x 8 pixels: one block of each component, which only has an average.
-pub(crate) fn encode(colour: Colour) -> Vec<u8> {
+/// Encodes a baseline JPEG of blocks of 8 x 8 pixels, row by row, which only have an average.
+///
+/// # Panics
+/// Panics when the blocks do not fill rows of `columns`, or an image is larger than JPEG allows.
+#[must_use]
+pub fn encode(columns: usize, blocks: &[Colour]) -> Vec<u8> {
+    assert!(blocks.len().is_multiple_of(columns), "the last row is incomplete");
     let mut bits = Bits::default();
-    for value in colour {
-        // The tables below: a value's number of bits in four bits, and the end of a block in one.
-        let average = i32::from(value) - 128;
-        let size = i32::BITS - average.abs().leading_zeros();
-        bits.push(size, 4);
-        let negative = i32::from(average < 0);
-        bits.push((average - negative).cast_unsigned(), size);
-        bits.push(0, 1);
+    let mut before = [128; 3];
+    for colour in blocks {
+        for (value, before) in colour.iter().zip(&mut before) {
+            // The tables below: the number of bits of the difference from the block before in four bits, and the end of a block in one.
+            let difference = i32::from(*value) - *before;
+            *before = i32::from(*value);
+            let size = i32::BITS - difference.abs().leading_zeros();
+            bits.push(size, 4);
+            let negative = i32::from(difference < 0);
+            bits.push((difference - negative).cast_unsigned(), size);
+            bits.push(0, 1);
+        }
     }
     let mut image = vec![0xff, 0xd8];
     // Steps of 8, which is the average's factor.
     segment(&mut image, 0xdb, &[&[0][..], &[8; 64]].concat());
+    let side = |blocks: usize| u16::try_from(8 * blocks).expect("a small image").to_be_bytes();
+    let [height, width] = [side(blocks.len() / columns), side(columns)];
+    let components = [3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0];
     segment(
         &mut image,
         0xc0,
-        &[8, 0, 8, 0, 8, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0],
+        &[&[8][..], &height, &width, &components].concat(),
     );
     let sizes = [&[0x00][..], &lengths(4, 9), &[0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
     segment(&mut image, 0xc4, &sizes);
@@ -32,7 +45,9 @@ pub(crate) fn encode(colour: Colour) -> Vec<u8> {
 }
 
 fn segment(image: &mut Vec<u8>, marker: u8, content: &[u8]) {
-    let length = u16::try_from(content.len() + 2).unwrap().to_be_bytes();
+    let length = u16::try_from(content.len() + 2)
+        .expect("a short segment")
+        .to_be_bytes();
     image.extend([&[0xff, marker][..], &length, content].concat());
 }
 

@@ -1,0 +1,39 @@
+//! The model server of a run for a client elsewhere: it is started with the engine settings, and watched until the coordinator finishes the run.
+
+use std::{path::Path, thread, time::Duration};
+
+use regatta_engines::ModelServer;
+use regatta_types::documents::RunSpec;
+
+use super::run_output::RunOutput;
+use crate::exit::Failure;
+
+/// The pause between two looks at the server and at the request to finish.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Starts the server, and waits until it is ready.
+///
+/// # Errors
+/// [`Failure`] when it cannot be started.
+pub(super) fn start(
+    spec: &RunSpec,
+    run_output: &RunOutput,
+    scratch: Option<&Path>,
+) -> Result<ModelServer, Failure> {
+    ModelServer::start(&spec.engine.settings, scratch, &run_output.files())
+        .map_err(|error| Failure::could_not(anyhow::Error::from(error)))
+}
+
+/// Waits until the coordinator finishes the run.
+///
+/// # Errors
+/// [`Failure`] when the server has ended by itself.
+pub(super) fn wait_until_finished(server: &ModelServer, run_output: &RunOutput) -> Result<(), Failure> {
+    while !run_output.is_finish_requested() {
+        server
+            .check_runs()
+            .map_err(|error| Failure::could_not(anyhow::Error::from(error)))?;
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! A model server for clients on other machines, which LoadGen does not use. It listens on all interfaces, with the arguments that its driver has
+//! for clients, and leaves the same files as the server of a run.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+};
+
+use regatta_types::engine_settings::EngineSettings;
+
+use super::{
+    LOG, driver::CommandValues, driver::ServerDriver, evidence::Evidence, named_model,
+    process::ServerProcess, unavailable,
+};
+use crate::EngineError;
+
+/// The port that servers listen on unless the settings name another.
+const DEFAULT_PORT: u16 = 8080;
+/// The tokens of all requests at a time unless the settings name another number: those of the reference for multi-turn conversations.
+const DEFAULT_CONTEXT: usize = 32_768;
+
+/// A running model server for clients on other machines. It is stopped when this is dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    process: ServerProcess,
+    description: String,
+}
+
+impl ModelServer {
+    /// Starts the server of the settings `server` and `server_model`, and waits until it is ready. Writes `server.log` and `server.json` to
+    /// `files`.
+    ///
+    /// # Errors
+    /// [`EngineError::Settings`] for settings without a driver for clients or without a model, [`EngineError::Unavailable`] when the server
+    /// does not become ready.
+    pub fn start(
+        settings: &EngineSettings,
+        scratch: Option<&Path>,
+        files: &Path,
+    ) -> Result<Self, EngineError> {
+        let driver = ServerDriver::named(settings.server.as_deref()).and_then(ServerDriver::for_clients);
+        let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
+        let model = named_model(settings, scratch).ok_or_else(|| {
+            EngineError::Settings("the setting `server_model` names no file or directory".into())
+        })?;
+        if !model.exists() {
+            let missing = format!("the server's model {} does not exist", model.display());
+            return Err(EngineError::Settings(missing.into()));
+        }
+        let values = CommandValues {
+            model: &model,
+            listen: SocketAddr::from((
+                Ipv4Addr::UNSPECIFIED,
+                settings.server_port.unwrap_or(DEFAULT_PORT),
+            )),
+            context: settings.server_context.unwrap_or(DEFAULT_CONTEXT),
+            parallel: settings.inference_streams.unwrap_or(1),
+            max_tokens: settings.server_context.unwrap_or(DEFAULT_CONTEXT),
+        };
+        let process = ServerProcess::start(&driver, values, &files.join(LOG)).map_err(unavailable)?;
+        let evidence = Evidence::of(&process, &model).map_err(unavailable)?;
+        evidence.write(files).map_err(unavailable)?;
+        let description = format!(
+            "{}: {} with {}",
+            driver.title,
+            evidence.program(),
+            model.display()
+        );
+        Ok(Self { process, description })
+    }
+
+    /// Returns driver, program and model.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Checks that the server still runs.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] with its last lines when it has ended.
+    pub fn check_runs(&self) -> Result<(), EngineError> {
+        self.process.check_runs().map_err(unavailable)
+    }
+}
