@@ -3,6 +3,7 @@
 
 mod abandoned;
 mod cached;
+mod diffusion;
 mod models;
 mod plugins;
 mod resnet50;

@@ -445,11 +445,8 @@ fn the_generic_rule_runs_models_of_several_networks_on_gpus_and_images_one_by_on
         integrated: true,
     };
     let named = |name: &str| {
-        let found = known::benchmarks().unwrap().into_iter();
-        found
-            .filter(|benchmark| benchmark.is_called(name))
-            .last()
-            .unwrap()
+        let mut found = known::benchmarks().unwrap().into_iter();
+        found.find(|benchmark| benchmark.is_called(name)).unwrap()
     };
     let of = |name: &str, scenario| generic(&orin, &named(name), scenario).runs.remove(0).settings;
     for (name, batch) in [("sdxl", 1), ("whisper", 64)] {

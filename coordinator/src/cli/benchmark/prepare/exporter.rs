@@ -23,13 +23,16 @@ struct Tool {
 impl Tool {
     /// Returns the tool for a model.
     fn of(model: &Model) -> Option<Self> {
-        match (&model.transducer, &model.encoder_decoder, &model.detections) {
-            (Some(_), ..) => Some(RNNT),
-            (_, Some(_), _) => Some(WHISPER),
-            (.., Some(Detections::Heads(_))) => Some(RETINANET),
-            (.., Some(Detections::DefaultBoxes(_))) => Some(SSD),
+        let of_loop = [
+            model.transducer.as_ref().map(|_| RNNT),
+            model.encoder_decoder.as_ref().map(|_| WHISPER),
+            model.diffusion.as_ref().map(|_| SDXL),
+        ];
+        of_loop.into_iter().flatten().next().or(match &model.detections {
+            Some(Detections::Heads(_)) => Some(RETINANET),
+            Some(Detections::DefaultBoxes(_)) => Some(SSD),
             _ => None,
-        }
+        })
     }
 }
 
@@ -49,6 +52,10 @@ const WHISPER: Tool = Tool {
     name: "export-whisper",
     text: include_str!("../../../../../tools/export-whisper"),
 };
+const SDXL: Tool = Tool {
+    name: "export-sdxl",
+    text: include_str!("../../../../../tools/export-sdxl"),
+};
 const RETINANET: Tool = Tool {
     name: "export-retinanet",
     text: include_str!("../../../../../tools/export-retinanet"),
@@ -62,7 +69,7 @@ const PACKAGES: [&str; 2] = ["numpy", "onnx"];
 /// The versions that the virtual environment has, for pip: a line `NAME==VERSION` for each package.
 const REQUIREMENTS: &str = include_str!("../../../../../tools/export-requirements.txt");
 /// Modules that the tools import from their directory.
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 5] = [
     (
         "onnx_graph.py",
         include_str!("../../../../../tools/onnx_graph.py"),
@@ -74,6 +81,14 @@ const MODULES: [(&str, &str); 3] = [
     (
         "torch_file.py",
         include_str!("../../../../../tools/torch_file.py"),
+    ),
+    (
+        "safetensors_file.py",
+        include_str!("../../../../../tools/safetensors_file.py"),
+    ),
+    (
+        "transformer_graph.py",
+        include_str!("../../../../../tools/transformer_graph.py"),
     ),
 ];
 
@@ -107,9 +122,11 @@ impl Exporter<'_> {
         }
         command.arg(weights).arg(&work.0);
         run(&mut command, &format!("tools/{}", tool.name))?;
-        let files = model.files();
+        let (files, latents) = (model.files(), model.latents());
         let names: Vec<&Path> = files
             .iter()
+            // These are published as they are.
+            .filter(|path| latents.as_ref() != Some(*path))
             .filter_map(|path| Path::new(path).file_name().map(Path::new))
             .collect();
         for name in &names {

@@ -203,7 +203,14 @@ impl Subject<'_> {
             && label_files(self.benchmark).iter().all(|path| is_file(path));
         let directory = self.scratch.join(&formed.dataset.dir);
         match &formed.prep {
-            Some(Prep::Published { .. }) => has_files,
+            // These have no samples.
+            Some(Prep::Published { files })
+                if files
+                    .iter()
+                    .all(|file| file.prompts.is_none() && file.captions.is_none()) =>
+            {
+                has_files
+            }
             _ => {
                 let scale = published_quantisation(formed, formed.form()).map(|quantised| quantised.scale);
                 // Samples of another scale have the same type and size.

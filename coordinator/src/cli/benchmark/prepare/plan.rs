@@ -216,13 +216,18 @@ impl Plan {
         for model in models.clone() {
             self.get(model);
         }
-        if *is_exported && self.obstacles.len() == before {
+        let exported = missing.iter().filter(|path| !is_published(path));
+        let exported: Vec<&str> = exported.map(String::as_str).collect();
+        if let Some(first) = exported.first()
+            && *is_exported
+            && self.obstacles.len() == before
+        {
             self.steps.push(Step {
                 action: Action::Export {
                     weights: models.clone().next().map(|model| model.index),
                 },
-                target: first.clone(),
-                subject: missing.join(", "),
+                target: (*first).to_owned(),
+                subject: exported.join(", "),
                 bytes: None,
             });
         }

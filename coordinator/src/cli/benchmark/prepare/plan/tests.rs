@@ -255,6 +255,16 @@ fn networks_are_exported_of_their_weights_or_are_the_users() {
     facts.downloads[3].source = user();
     assert_eq!(steps(&facts), [] as [&str; 0]);
     assert_eq!(plan(&facts).obstacles[0].hint, "register");
+    // Files beside the networks are published as they are.
+    facts.downloads[3].source = Source::FreeFile;
+    facts.network.missing = vec!["models/net.onnx".to_owned()];
+    assert_eq!(steps(&facts), ["fetch models/net.onnx"]);
+    facts.network.missing.push("models/encoder.onnx".to_owned());
+    assert_eq!(
+        steps(&facts),
+        ["fetch models/net.onnx", "export models/encoder.onnx"]
+    );
+    facts.network.missing = vec!["models/encoder.onnx".to_owned()];
     // There is no tool that exports networks from these weights.
     facts.network.is_exported = false;
     facts.downloads[3].source = Source::FreeFile;
