@@ -22,7 +22,7 @@ pub(super) enum Command {
     /// Measure a model server with the unmodified client and the round's configuration
     // `--version` is the round, as in other commands.
     #[command(disable_version_flag = true)]
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Create a submission tree from a run
     Stage(stage::Args),
 }
