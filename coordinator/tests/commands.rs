@@ -238,11 +238,17 @@ fn only_a_model_server_generates_tokens_and_it_does_nothing_else() {
         "--engine",
         "server",
     ];
-    let (_, printed) = refusal(&coordinator.output(&[&unknown[..], &["--set", "server=ollama"]].concat()));
-    assert!(
-        printed.contains("`ollama`, but must be a driver such as llama-cpp"),
-        "{printed}"
-    );
+    for (server, expected) in [
+        ("server=mine", "`mine`, but must be a driver such as llama-cpp"),
+        // It returns no token ids.
+        (
+            "server=ollama",
+            "LoadGen cannot use the server of the driver ollama",
+        ),
+    ] {
+        let (_, printed) = refusal(&coordinator.output(&[&unknown[..], &["--set", server]].concat()));
+        assert!(printed.contains(expected), "{printed}");
+    }
 }
 
 const OFFLINE: [&str; 7] = [

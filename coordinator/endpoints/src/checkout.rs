@@ -1,6 +1,7 @@
 //! The checkout of mlcommons/endpoints that the user names. It is only read: the rules require the unmodified client.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -35,7 +36,7 @@ impl ClientCheckout {
         if !root.join(MAIN).is_file() {
             return Err(not_checkout(format!("it has no {MAIN}")));
         }
-        let git = |arguments: &[&str]| git(&root, arguments).map_err(&not_checkout);
+        let git = |arguments: &[&str]| git(&root, arguments).map_err(|error| not_checkout(error.to_string()));
         let found = git(&["rev-parse", "--show-toplevel", "HEAD"])?;
         let (top, commit) = found.trim().split_once('\n').unwrap_or_default();
         if Path::new(top) != root {
@@ -72,11 +73,22 @@ impl ClientCheckout {
     }
 }
 
-fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {
+/// Why git does not know a checkout.
+#[derive(Debug, thiserror::Error)]
+enum GitError {
+    #[error("cannot start git: {0}")]
+    NotStarted(io::Error),
+    /// With what it printed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Result<String, GitError> {
     let output = Command::new("git").arg("-C").arg(root).args(arguments).output();
-    let output = output.map_err(|error| format!("cannot start git: {error}"))?;
+    let output = output.map_err(GitError::NotStarted)?;
     if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let printed = String::from_utf8_lossy(&output.stderr);
+        return Err(GitError::Failed(printed.trim().to_owned()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

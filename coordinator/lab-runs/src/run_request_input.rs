@@ -36,6 +36,9 @@ pub enum RunRequestError {
         /// The rejected setting.
         error: EngineSettingError,
     },
+    /// The server of a built-in driver returns no token ids.
+    #[error("LoadGen cannot use the server of the driver {0}, only clients on other machines can")]
+    ServerForClients(String),
     /// The gate cannot be used.
     #[error("the run's gate cannot be used")]
     Gate(#[from] GateError),
@@ -46,6 +49,9 @@ impl RunRequestError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::EngineSetting { engine, .. } => Some(all_settings(*engine)),
+            Self::ServerForClients(_) => {
+                Some("docs/servers.md lists the drivers that LoadGen can use".to_owned())
+            }
             _ => None,
         }
     }
@@ -175,6 +181,12 @@ impl RunRequestInput {
             .and_then(|()| boards::check(&settings))
             .and_then(|()| servers::check(&settings))
             .map_err(|error| RunRequestError::EngineSetting { engine: kind, error })?;
+        if let Some(driver) = settings.server.as_ref()
+            && self.task.is_measurement()
+            && !servers::is_for_loadgen(driver)
+        {
+            return Err(RunRequestError::ServerForClients(driver.clone()));
+        }
         Ok(RequestedEngine { kind, settings })
     }
 

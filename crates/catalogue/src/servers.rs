@@ -20,6 +20,14 @@ pub fn is_path(name: &str) -> bool {
     name.contains('/')
 }
 
+/// Returns whether LoadGen can use the server of a built-in driver. Of a user's file, only the device knows it.
+#[must_use]
+pub fn is_for_loadgen(name: &str) -> bool {
+    let mut texts = texts();
+    let text = texts.find(|(known, _)| *known == name).map(|(_, text)| text);
+    text.is_none_or(|text| text.contains("\n[generate]\n"))
+}
+
 /// Checks that the driver of the settings, if any, is a built-in one or the path of a file, which only the device can read.
 ///
 /// # Errors

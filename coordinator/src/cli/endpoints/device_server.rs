@@ -77,7 +77,7 @@ impl DeviceServerArgs {
         benchmark: &str,
         round: Option<&str>,
         catalogue: &Catalogue,
-        lab: Lab<'a>,
+        lab: LabHandles<'a>,
         end: &AtomicBool,
     ) -> Result<DeviceServer<'a>, Failure> {
         let device = lookup::device(lab.store, self.device.as_deref())?;
@@ -160,7 +160,7 @@ impl DeviceServerArgs {
 
 /// The lab of a command.
 #[derive(Clone, Copy)]
-pub(super) struct Lab<'a> {
+pub(super) struct LabHandles<'a> {
     pub(super) context: &'a Context,
     pub(super) workspace: &'a Workspace,
     pub(super) store: &'a Store,
@@ -168,7 +168,7 @@ pub(super) struct Lab<'a> {
 
 /// A run of a device that serves a model. When this is dropped, the run is aborted unless it was ended.
 pub(super) struct DeviceServer<'a> {
-    lab: Lab<'a>,
+    lab: LabHandles<'a>,
     device: String,
     run: RunId,
     pub(super) url: String,
@@ -207,6 +207,7 @@ impl DeviceServer<'_> {
     /// Stops the server, waits for the run's record, and copies the run into the directory of the endpoints run.
     pub(super) fn end(mut self, output: &Path) -> Result<DeviceRun, Failure> {
         self.is_ended = true;
+        tell(&format!("{} stops the server and delivers its log", self.device));
         // A server that has ended has failed the run.
         let _ = self.lab.store.runs().request_finish(self.run)?;
         let row = loop {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     ClientArgs,
-    device_server::{DeviceServerArgs, Lab},
+    device_server::{DeviceServerArgs, LabHandles},
     failure,
 };
 use crate::{
@@ -134,7 +134,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let end = end_requested(&runtime)?;
     let session = if args.device.is_used() {
         let (workspace, store) = context.open_store()?;
-        let lab = Lab {
+        let lab = LabHandles {
             context,
             workspace: &workspace,
             store: &store,
