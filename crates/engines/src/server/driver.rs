@@ -376,7 +376,7 @@ mod tests {
             (text("{port}", "8080"), "lacks {port}"),
             (
                 text("{model}", "{weights}"),
-                "{weights} is not a placeholder; known are model, port",
+                "{weights} is not a placeholder; known are model, host, port",
             ),
             (
                 text("{stream}", "{streams}"),

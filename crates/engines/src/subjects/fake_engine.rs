@@ -110,7 +110,7 @@ pub(super) fn build_network(onnx: &Path, form: &EngineForm, fixture: &Fixture, c
     let mut built = tensorrt.build(&of_pixels, &mut |_| true, None).unwrap();
     // As the fake does with FAKE_TRT_COMPUTES.
     let head = format!(
-        "a fake's plan of a network: batch {} to {} profiles {} dla -1 input -1 format -1\n",
+        "a fake's plan of a network: batch {} to {} profiles {} dla -1 input -1 format -1 scale 0\n",
         settings.min_batch, settings.batch, settings.profiles
     );
     built.plan = [head.into_bytes(), fs::read(onnx).unwrap()].concat();
