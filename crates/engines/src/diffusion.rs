@@ -8,13 +8,13 @@ mod engine;
 mod latents;
 mod schedule;
 
-use regatta_types::benchmark::{Diffusion, Dtype, Model};
+use regatta_types::benchmark::{CaptionInputs, Diffusion, FurtherInput};
 
 use self::engine::{DiffusionEngine, DiffusionNetworks};
 use super::{
-    Engine, EngineError, LoadRequest, Loaded,
+    Description, Engine, EngineError, LoadRequest, Loaded,
     network::{KeptUpdate, Network as _, NetworkLayout},
-    network_loader::{NetworkLoader, NetworkSource, floats, integers, joined, kept},
+    network_loader::{NetworkLoader, NetworkSource, float_input, int_input, joined, kept},
 };
 
 const SECTION: &str = "[model.diffusion]";
@@ -28,50 +28,21 @@ pub(super) fn load<S: NetworkSource>(
     source: &S,
 ) -> Result<Loaded, EngineError> {
     let loader = NetworkLoader { request, source };
-    let tokens = tokens(&request.benchmark.model).ok_or_else(|| {
+    let captions = request.benchmark.model.caption_inputs().ok_or_else(|| {
         loader.unfit(format!(
-            "{SECTION} needs two inputs: the tokens for each text encoder, of int32 and one length"
+            "{SECTION} needs two inputs: the tokens for each text encoder, of int32 and one length, both with names"
         ))
     })?;
-    if let Some(fault) = diffusion.fault(tokens) {
+    if let Some(fault) = diffusion.fault(captions.length) {
         return Err(loader.unfit(format!("{SECTION}: {fault}")));
     }
     let latents = loader.file(LATENTS);
     let latents =
         latents::read(&latents, diffusion.latent_shape).map_err(|error| error.of(latents, request))?;
-    let text_values = diffusion.text_values(tokens);
-    let of_texts = NetworkLayout {
-        written: &[
-            integers("input_ids", vec![2, tokens]),
-            integers("input_ids_2", vec![2, tokens]),
-        ],
-        kept: &[],
-        is_for_network: true,
-        is_single_precision: false,
-    };
-    let (about_texts, mut texts) = loader.encoder(&of_texts)?;
-    let found = loader.probe(&mut texts, 1, "network of text encoders")?;
-    loader.check_values("network of text encoders", found, text_values)?;
+    let (about_texts, texts) = load_text_encoders(&loader, diffusion, captions)?;
     let streams = texts.first().map_or(1, |network| network.max_batch());
-    let latent = floats("latent", diffusion.latent_shape.to_vec());
-    let of_denoiser = NetworkLayout {
-        written: &[latent.clone(), floats("time", vec![diffusion.time_features])],
-        kept: &[kept("text", vec![2, text_values / 2], KeptUpdate::Result)],
-        is_for_network: false,
-        is_single_precision: false,
-    };
-    let (about_denoisers, mut denoisers) = loader.in_step(1, &of_denoiser, streams)?;
-    let found = loader.probe(&mut denoisers, 1, "denoiser")?;
-    loader.check_values("denoiser", found, 2 * diffusion.latent_values())?;
-    let of_decoder = NetworkLayout {
-        written: &[latent],
-        kept: &[],
-        is_for_network: false,
-        is_single_precision: true,
-    };
-    let (about_decoders, mut decoders) = loader.in_step(2, &of_decoder, streams)?;
-    let found = loader.probe(&mut decoders, 1, "image decoder")?;
-    loader.check_values("image decoder", found, diffusion.image_values())?;
+    let (about_denoisers, denoisers) = load_denoisers(&loader, diffusion, captions, streams)?;
+    let (about_decoders, decoders) = load_image_decoders(&loader, diffusion, streams)?;
     let mut pairs = texts.iter().zip(&denoisers);
     if pairs.any(|(text, denoiser)| !text.fits_into(denoiser)) {
         return Err(loader.unfit(
@@ -86,7 +57,12 @@ pub(super) fn load<S: NetworkSource>(
             denoiser,
             image_decoder,
         };
-        Box::new(DiffusionEngine::new(diffusion, tokens, networks, &latents)) as Box<dyn Engine>
+        Box::new(DiffusionEngine::new(
+            diffusion,
+            captions.length,
+            networks,
+            &latents,
+        )) as Box<dyn Engine>
     });
     Ok(Loaded {
         description: joined(about_texts, [about_denoisers, about_decoders]),
@@ -96,16 +72,65 @@ pub(super) fn load<S: NetworkSource>(
     })
 }
 
-/// Returns the number of tokens of a caption, if the model's inputs are tokens for two text encoders.
-fn tokens(model: &Model) -> Option<usize> {
-    let inputs: Vec<_> = model.inputs().collect();
-    let [first, second] = &inputs[..] else {
-        return None;
+type LoadedNetworks<S> = (Description, Vec<<S as NetworkSource>::Network>);
+
+fn load_text_encoders<S: NetworkSource>(
+    loader: &NetworkLoader<'_, S>,
+    diffusion: &Diffusion,
+    captions: CaptionInputs<'_>,
+) -> Result<LoadedNetworks<S>, EngineError> {
+    let CaptionInputs { length, names } = captions;
+    let layout = NetworkLayout {
+        written: &names.map(|name| int_input(name, vec![2, length])),
+        kept: &[],
+        is_for_network: true,
+        is_single_precision: false,
     };
-    let are_tokens =
-        first.dtype == Dtype::Int32 && second.dtype == Dtype::Int32 && first.shape == second.shape;
-    match first.shape {
-        [tokens] if are_tokens => Some(*tokens),
-        _ => None,
-    }
+    let (about, mut networks) = loader.encoder(&layout)?;
+    let found = loader.probe(&mut networks, 1, "network of text encoders")?;
+    loader.check_values("network of text encoders", found, diffusion.text_values(length))?;
+    Ok((about, networks))
+}
+
+fn load_denoisers<S: NetworkSource>(
+    loader: &NetworkLoader<'_, S>,
+    diffusion: &Diffusion,
+    captions: CaptionInputs<'_>,
+    streams: usize,
+) -> Result<LoadedNetworks<S>, EngineError> {
+    let text_values = diffusion.text_values(captions.length);
+    let layout = NetworkLayout {
+        written: &[
+            latent_input(diffusion),
+            float_input("time", vec![diffusion.time_features]),
+        ],
+        kept: &[kept("text", vec![2, text_values / 2], KeptUpdate::Result)],
+        is_for_network: false,
+        is_single_precision: false,
+    };
+    let (about, mut networks) = loader.load_in_lockstep(1, &layout, streams)?;
+    let found = loader.probe(&mut networks, 1, "denoiser")?;
+    loader.check_values("denoiser", found, 2 * diffusion.latent_values())?;
+    Ok((about, networks))
+}
+
+fn load_image_decoders<S: NetworkSource>(
+    loader: &NetworkLoader<'_, S>,
+    diffusion: &Diffusion,
+    streams: usize,
+) -> Result<LoadedNetworks<S>, EngineError> {
+    let layout = NetworkLayout {
+        written: &[latent_input(diffusion)],
+        kept: &[],
+        is_for_network: false,
+        is_single_precision: true,
+    };
+    let (about, mut networks) = loader.load_in_lockstep(2, &layout, streams)?;
+    let found = loader.probe(&mut networks, 1, "image decoder")?;
+    loader.check_values("image decoder", found, diffusion.image_values())?;
+    Ok((about, networks))
+}
+
+fn latent_input(diffusion: &Diffusion) -> FurtherInput {
+    float_input("latent", diffusion.latent_shape.to_vec())
 }

@@ -17,7 +17,7 @@ use self::{greedy::EncoderDecoderEngine, texts::TokenTexts};
 use super::{
     Engine, EngineError, LoadRequest, Loaded,
     network::{KeptUpdate, Network as _, NetworkLayout},
-    network_loader::{NetworkLoader, NetworkSource, floats, integer, joined, kept},
+    network_loader::{NetworkLoader, NetworkSource, float_input, integer, joined, kept},
     waveform::inputs_fault,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn load<S: NetworkSource>(
     let texts = Arc::new(texts);
     let frames = values / networks.features.hop;
     let of_encoder = NetworkLayout {
-        written: &[floats("features", vec![networks.features.bands, frames])],
+        written: &[float_input("features", vec![networks.features.bands, frames])],
         kept: &[],
         is_for_network: true,
         is_single_precision: false,

@@ -115,6 +115,11 @@ pub(super) trait Network: Send + Sized + 'static {
     fn reserve(&mut self, bytes: usize);
 }
 
+/// Returns the floats of a result.
+pub(super) fn read_floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value))
+}
+
 /// Writes floats to the beginning of an input, and zeros behind them.
 pub(super) fn put(to: &mut [u8], mut values: impl Iterator<Item = f32>) {
     for place in to.as_chunks_mut().0 {

@@ -67,8 +67,8 @@ impl<S: NetworkSource> NetworkLoader<'_, S> {
         self.load(number, layout, &decoder_batch_sizes(streams), Some(streams))
     }
 
-    /// Loads the network in file `number` of the model for `streams` streams, which are computed together from begin to end.
-    pub(super) fn in_step(
+    /// Loads the network in file `number` of the model for `streams` streams, which are computed together from beginning to end.
+    pub(super) fn load_in_lockstep(
         &self,
         number: usize,
         layout: &NetworkLayout<'_>,
@@ -169,7 +169,7 @@ pub(super) fn joined<const N: usize>(first: Description, others: [Description; N
 }
 
 /// Returns an input of float32.
-pub(super) fn floats(name: &str, shape: Vec<usize>) -> FurtherInput {
+pub(super) fn float_input(name: &str, shape: Vec<usize>) -> FurtherInput {
     FurtherInput {
         name: name.to_owned(),
         shape,
@@ -179,11 +179,11 @@ pub(super) fn floats(name: &str, shape: Vec<usize>) -> FurtherInput {
 
 /// Returns an input of one int32.
 pub(super) fn integer(name: &str) -> FurtherInput {
-    integers(name, Vec::new())
+    int_input(name, Vec::new())
 }
 
 /// Returns an input of int32.
-pub(super) fn integers(name: &str, shape: Vec<usize>) -> FurtherInput {
+pub(super) fn int_input(name: &str, shape: Vec<usize>) -> FurtherInput {
     FurtherInput {
         name: name.to_owned(),
         shape,
@@ -193,7 +193,7 @@ pub(super) fn integers(name: &str, shape: Vec<usize>) -> FurtherInput {
 
 pub(super) fn kept(name: &str, shape: Vec<usize>, update: KeptUpdate) -> KeptInput {
     KeptInput {
-        input: floats(name, shape),
+        input: float_input(name, shape),
         update,
     }
 }

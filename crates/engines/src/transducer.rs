@@ -14,7 +14,7 @@ use self::{features::FrameMaker, greedy::TransducerEngine};
 use super::{
     Engine, EngineError, LoadRequest, Loaded, ModelMismatch,
     network::{Network as _, NetworkLayout},
-    network_loader::{NetworkLoader, NetworkSource, floats, integer, joined, states},
+    network_loader::{NetworkLoader, NetworkSource, float_input, integer, joined, states},
     waveform::inputs_fault,
 };
 
@@ -29,8 +29,8 @@ pub(super) fn load<S: NetworkSource>(
     let maker = FrameMaker::new(&transducer.features, 0);
     let of_encoder = NetworkLayout {
         written: &[
-            floats("features", vec![transducer.frames, maker.width()]),
-            floats("valid", vec![transducer.frames]),
+            float_input("features", vec![transducer.frames, maker.width()]),
+            float_input("valid", vec![transducer.frames]),
         ],
         kept: &states(&transducer.encoder_states),
         is_for_network: false,
@@ -50,8 +50,8 @@ pub(super) fn load<S: NetworkSource>(
     let predicted = loader.probe(&mut predictions, 1, "prediction network")?;
     let of_joint = NetworkLayout {
         written: &[
-            floats("encoded", vec![encoded]),
-            floats("predicted", vec![predicted]),
+            float_input("encoded", vec![encoded]),
+            float_input("predicted", vec![predicted]),
         ],
         kept: &[],
         is_for_network: false,

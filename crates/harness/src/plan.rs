@@ -41,7 +41,7 @@ pub struct ServedSamples {
     pub bytes: usize,
     /// Whether the engine sees each sample in sliding windows. It then takes one sample at a time, in batches of windows.
     pub has_windows: bool,
-    /// Whether an answer takes so long that larger batches save no time, such as an image.
+    /// Whether an Offline batch has one sample by default, because each answer is a long computation, such as an image.
     pub is_slow: bool,
 }
 

@@ -99,14 +99,9 @@ fn tokens_are_those_of_both_tokenizers_of_the_reference() {
     let benchmark = of_captions(captions);
     let dir = compare(&benchmark, &python, place);
     // The first caption is the negative prompt of the benchmark's file.
-    let negative = benchmark.model.diffusion.as_ref().unwrap();
+    let negative = &benchmark.model.diffusion.as_ref().unwrap().negative_prompt;
     let first = tokens(&dir.join("input_ids_2.npy"));
-    let negative: Vec<i32> = negative
-        .negative_prompt
-        .iter()
-        .map(|token| i32::try_from(*token).unwrap())
-        .collect();
-    assert_eq!(first[..negative.len()], negative);
+    assert_eq!(first[..negative.len()], negative[..]);
     assert!(first[negative.len()..LENGTH].iter().all(|token| *token == 0));
     assert!(SampleSet::check_whole(&dir).is_ok());
     let again = prepare(&benchmark, place, place, &mut |_, _| {}).unwrap();

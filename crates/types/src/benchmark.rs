@@ -22,7 +22,7 @@ pub use self::{
     },
     diffusion::{Diffusion, NoiseSchedule},
     encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
-    model::{Dtype, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
+    model::{CaptionInputs, Dtype, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
     prep::{
         CaptionTokens, DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech,
         SpeechClips, Squad, Volumes,

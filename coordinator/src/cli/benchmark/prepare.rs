@@ -79,7 +79,7 @@ pub(super) fn run(args: &PrepareArgs, context: &Context) -> CommandResult {
     let catalogue = Catalogue::read(Some(&configs)).map_err(Failure::usage)?;
     let chosen = chosen(&args.names, &catalogue)?;
     let devices = needs::devices(&args.devices, &store)?;
-    let offers = Offers::open(&args.from)?;
+    let offers = Offers::open(&args.from, &catalogue.benchmarks())?;
     offers.expect_used(&chosen)?;
     let scratch = workspace.scratch();
     let _lock = match args.dry_run {

@@ -6,7 +6,7 @@ use regatta_types::benchmark::Diffusion;
 use super::schedule::Schedule;
 use crate::{
     Answers, Batch, Engine, EngineError,
-    network::{Network, put},
+    network::{Network, put, read_floats},
 };
 
 /// The written inputs of the denoiser.
@@ -26,7 +26,7 @@ pub(super) struct DiffusionEngine<N> {
     schedule: Schedule,
     guidance: f32,
     latent_scale: f32,
-    vocabulary: usize,
+    vocabulary: i32,
     /// The bytes of a caption's tokens for one text encoder.
     text_bytes: usize,
     /// The negative prompt for each text encoder, padded.
@@ -54,8 +54,7 @@ impl<N: Network> DiffusionEngine<N> {
         let negative = diffusion.paddings.map(|padding| {
             let prompt = diffusion.negative_prompt.iter().copied();
             let padded = prompt.chain(std::iter::repeat(padding)).take(tokens);
-            // `Diffusion::fault` has compared tokens with the vocabulary.
-            padded.flat_map(|token| (token as i32).to_le_bytes()).collect()
+            padded.flat_map(i32::to_le_bytes).collect()
         });
         Self {
             first: latents.iter().map(|value| value * factor).collect(),
@@ -112,8 +111,9 @@ impl<N: Network> DiffusionEngine<N> {
         let factor = self.schedule.noise_factor(step);
         for (&stream, latents) in self.active.iter().zip(self.latents.chunks_exact_mut(values)) {
             let (negative, prompted) = denoiser.result(stream).split_at(values * size_of::<f32>());
-            for (value, (negative, prompted)) in
-                latents.iter_mut().zip(floats(negative).zip(floats(prompted)))
+            for (value, (negative, prompted)) in latents
+                .iter_mut()
+                .zip(read_floats(negative).zip(read_floats(prompted)))
             {
                 let noise = negative + self.guidance * (prompted - negative);
                 *value += factor * noise;
@@ -134,7 +134,7 @@ impl<N: Network> DiffusionEngine<N> {
             let planes = decoder.result(stream);
             let image = answers.add(3 * self.pixels);
             for (channel, plane) in planes.chunks_exact(self.pixels * size_of::<f32>()).enumerate() {
-                for (pixel, value) in image.chunks_exact_mut(3).zip(floats(plane)) {
+                for (pixel, value) in image.chunks_exact_mut(3).zip(read_floats(plane)) {
                     pixel[channel] = level(value);
                 }
             }
@@ -180,21 +180,17 @@ impl<N: Network> Engine for DiffusionEngine<N> {
 #[error("a caption has the token {token}, but there are {vocabulary} tokens")]
 struct UnknownToken {
     token: i32,
-    vocabulary: usize,
+    vocabulary: i32,
 }
 
 /// Returns the first token of a sample that is not in the vocabulary.
-fn unknown_token(sample: &[u8], vocabulary: usize) -> Option<i32> {
+fn unknown_token(sample: &[u8], vocabulary: i32) -> Option<i32> {
     let mut tokens = sample
         .as_chunks()
         .0
         .iter()
         .map(|token| i32::from_le_bytes(*token));
-    tokens.find(|token| usize::try_from(*token).map_or(true, |token| token >= vocabulary))
-}
-
-fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
-    bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value))
+    tokens.find(|token| !(0..vocabulary).contains(token))
 }
 
 /// Returns the level of a value from -1 to 1, rounded as NumPy does. What is not a number is 0.

@@ -8,7 +8,7 @@ use std::{
 use regatta_fsutil::regular_file;
 use regatta_types::{benchmark::Dtype, npy::NpyHeader};
 
-use crate::{EngineError, LoadRequest};
+use crate::{EngineError, LoadRequest, network::read_floats};
 
 /// The error for a file that does not have the latents.
 #[derive(Debug)]
@@ -46,6 +46,5 @@ pub(super) fn read(path: &Path, shape: [usize; 3]) -> Result<Vec<f32>, LatentsEr
     let values = shape.iter().product::<usize>();
     let mut bytes = vec![0; values * size_of::<f32>()];
     file.read_exact(&mut bytes).map_err(LatentsError::Unreadable)?;
-    let values = bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value));
-    Ok(values.collect())
+    Ok(read_floats(&bytes).collect())
 }

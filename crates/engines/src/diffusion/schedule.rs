@@ -2,12 +2,12 @@
 
 use regatta_types::benchmark::Diffusion;
 
-/// The longest wave of a time's embedding, divided by 2 pi.
+/// The longest period of a time embedding, divided by 2 pi.
 const MAX_PERIOD: f32 = 10_000.0;
 
 /// The numbers of all steps of an image.
 pub(super) struct Schedule {
-    /// The deviation of the noise before each step. That behind the last one is 0.
+    /// The deviation of the noise before each step; after the last step it is 0.
     deviations: Vec<f32>,
     /// For each step, the embedding of its time.
     times: Vec<f32>,
@@ -18,7 +18,7 @@ impl Schedule {
     /// Computes the numbers. `diffusion` has no fault.
     pub(super) fn new(diffusion: &Diffusion) -> Self {
         let trained = deviations(diffusion);
-        let steps = (0..diffusion.steps).map(|step| diffusion.time(step));
+        let steps = (0..diffusion.steps).map(|step| diffusion.training_step(step));
         Self {
             deviations: steps.clone().map(|time| trained[time]).collect(),
             times: steps

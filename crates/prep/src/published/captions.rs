@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_types::benchmark::{Benchmark, Dtype, PublishedFile};
+use regatta_types::benchmark::{Benchmark, CaptionInputs, PublishedFile};
 
 use super::{
     PublishedError,
@@ -42,6 +42,18 @@ pub(super) fn arrays(
         source,
     };
     let tokenizer = ClipTokenizer::new(merges).map_err(|source| form_error(&tokens.merges, source))?;
+    let vocabulary = benchmark
+        .model
+        .diffusion
+        .as_ref()
+        .map(|diffusion| diffusion.vocabulary);
+    if vocabulary.and_then(|vocabulary| u32::try_from(vocabulary).ok()) != Some(tokenizer.size()) {
+        let error = RecordError::Vocabulary {
+            found: tokenizer.size(),
+            expected: vocabulary.unwrap_or_default(),
+        };
+        return Err(form_error(&tokens.merges, error).into());
+    }
     let captions = captions(bytes, &tokens.column).map_err(|source| form_error(&file.name, source))?;
     let mut texts = Vec::with_capacity(captions.len());
     for (index, caption) in captions.iter().enumerate() {
@@ -67,21 +79,14 @@ pub(super) fn arrays(
 
 /// Returns the length of a text, and the names of both inputs with their paddings.
 fn inputs(benchmark: &Benchmark) -> Option<(usize, [(&str, u32); 2])> {
-    let model = &benchmark.model;
-    let paddings = model.diffusion.as_ref()?.paddings;
-    let inputs: Vec<_> = model.inputs().collect();
-    let [first, second] = &inputs[..] else {
-        return None;
-    };
-    let are_tokens =
-        first.dtype == Dtype::Int32 && second.dtype == Dtype::Int32 && first.shape == second.shape;
-    let &[length] = first.shape else { return None };
-    let names = (first.name?, second.name?);
+    let paddings = benchmark.model.diffusion.as_ref()?.paddings;
+    let CaptionInputs { length, names } = benchmark.model.caption_inputs()?;
     let paddings = (u32::try_from(paddings[0]).ok()?, u32::try_from(paddings[1]).ok()?);
-    (are_tokens && length >= 2).then_some((length, [(names.0, paddings.0), (names.1, paddings.1)]))
+    (length >= 2).then_some((length, [(names[0], paddings.0), (names[1], paddings.1)]))
 }
 
-/// Returns the values of a column of a table with tabs, whose form was checked. Values in quotes are read as `pandas.read_csv` reads them.
+/// Returns the values of a column of a table with tabs, whose form was checked. Quotes are removed as the CSV dialect of
+/// `pandas.read_csv` does; Python's `csv` is compared.
 fn captions(bytes: &[u8], column: &str) -> Result<Vec<String>, RecordError> {
     let text = str::from_utf8(bytes).map_err(|_| RecordError::NotText)?;
     let mut lines = text.lines();
@@ -115,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_in_quotes_are_those_of_pandas() {
+    fn quotes_around_values_are_removed_and_unclosed_ones_refused() {
         assert_eq!(unquoted("a \"b\" c").as_deref(), Some("a \"b\" c"));
         assert_eq!(unquoted("\"says \"\"b\"\".\"").as_deref(), Some("says \"b\"."));
         assert_eq!(unquoted("\"\"").as_deref(), Some(""));

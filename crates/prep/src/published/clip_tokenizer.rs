@@ -11,9 +11,9 @@ use super::error::{CaptionFault, RecordError};
 const HEADING: &str = "#version";
 /// Marks the end of a word.
 const END_OF_WORD: &str = "</w>";
-/// The bytes of a character.
+/// The number of values of a byte.
 const BYTES: u32 = 256;
-/// The endings that are words by themselves.
+/// Contractions that are words of their own in CLIP's pattern.
 const ENDINGS: [&str; 7] = ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"];
 
 /// A tokenizer with CLIP's vocabulary: a token for each byte, one for each byte at the end of a word, one for each merge, and the two special ones.
@@ -66,6 +66,11 @@ impl ClipTokenizer {
         Ok(tokenizer)
     }
 
+    /// Returns the number of tokens.
+    pub(super) const fn size(&self) -> u32 {
+        self.end + 1
+    }
+
     /// Returns the tokens of a caption between those of start and end, at most `length`.
     pub(super) fn tokens(&self, caption: &str, length: usize) -> Result<Vec<u32>, CaptionFault> {
         check(caption)?;
@@ -101,7 +106,8 @@ impl ClipTokenizer {
     }
 }
 
-/// Returns all bytes with the symbols that stand for them, in the order of their tokens: printable ones for themselves, and others after U+0100.
+/// Returns each byte with the character that the list of merges writes for it, in the order of tokens: first the printable bytes, as themselves, then
+/// the others, as characters from U+0100.
 fn symbols() -> Vec<(u8, char)> {
     let is_printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let printable = (0..=u8::MAX)

@@ -48,7 +48,7 @@ pub enum PublishedError {
 #[non_exhaustive]
 pub enum CaptionFault {
     /// A character that the reference may replace, or treat as a special token.
-    #[error("the character {0:?}, which the reference may take for another")]
+    #[error("the character {0:?}, for which the reference may use other tokens")]
     Character(char),
     /// A special token.
     #[error("a special token")]
@@ -56,8 +56,8 @@ pub enum CaptionFault {
     /// An entity of HTML, which the reference replaces.
     #[error("an entity of HTML")]
     Entity,
-    /// Quotes that do not end where it does.
-    #[error("quotes that do not end where it does")]
+    /// A quote at its beginning that is not closed at its end.
+    #[error("an unclosed quote, or text after its closing quote")]
     Quotes,
 }
 
@@ -100,7 +100,15 @@ pub enum RecordError {
         /// What it has.
         fault: CaptionFault,
     },
-    /// A line of a tokenizer's merges is not one.
+    /// The tokenizer has another number of tokens than the model.
+    #[error("the merges make {found} tokens, but `vocabulary` is {expected}")]
+    Vocabulary {
+        /// The tokens of the tokenizer.
+        found: u32,
+        /// Those of the model.
+        expected: i32,
+    },
+    /// A line of a tokenizer's merges is not a pair of tokens.
     #[error("line {line} is not a pair of tokens")]
     Merge {
         /// The line, from 1.

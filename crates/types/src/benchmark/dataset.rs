@@ -49,6 +49,10 @@ pub struct Download {
     /// Published checksums, as `md5:HEX` or `sha256:HEX`, behind the name of the file that they are of unless it is the one at `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checksums: Vec<String>,
+    /// The files of weights that are published as a directory, which `regatta benchmark prepare` copies from `--from DIRECTORY`. Not part of a
+    /// run's spec.
+    #[serde(default, skip_serializing)]
+    pub checkpoint: Vec<String>,
     /// How `regatta data fetch` downloads it. `None` when its publisher demands something first, or when `url` is not the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetch: Option<FetchKind>,

@@ -28,19 +28,19 @@ pub struct Diffusion {
     pub latent_shape: [usize; 3],
     /// Height and width of an image in pixels.
     pub image_size: [usize; 2],
-    /// The values of a token's hidden states, of both encoders together.
+    /// The number of values in a token's hidden states, of both encoders together.
     pub text_width: usize,
-    /// The values of a projected text.
+    /// The number of values in a projected text.
     pub pooled_width: usize,
-    /// The values of an embedded time: cosines, then as many sines.
+    /// The number of values in an embedded time: cosines, then as many sines.
     pub time_features: usize,
     /// The number of tokens.
-    pub vocabulary: usize,
-    /// The token behind a shorter text, for each text encoder.
-    pub paddings: [usize; 2],
+    pub vocabulary: i32,
+    /// The token that fills up a shorter text, for each text encoder.
+    pub paddings: [i32; 2],
     /// The tokens of the negative prompt, without padding.
-    pub negative_prompt: Vec<usize>,
-    /// The steps of an image.
+    pub negative_prompt: Vec<i32>,
+    /// The number of denoising steps of an image.
     pub steps: usize,
     /// The factor of the difference between the noise predicted for the caption and for the negative prompt.
     pub guidance: f32,
@@ -50,8 +50,8 @@ pub struct Diffusion {
     pub schedule: NoiseSchedule,
 }
 
-/// The noise of an Euler scheduler: steps with the spacing `leading`, betas with the schedule `scaled_linear`, and networks that predict noise,
-/// as the options of `EulerDiscreteScheduler` are called.
+/// The noise of diffusers' `EulerDiscreteScheduler` with `timestep_spacing = "leading"`, `beta_schedule = "scaled_linear"` and
+/// `prediction_type = "epsilon"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseSchedule {
@@ -65,20 +65,20 @@ pub struct NoiseSchedule {
     pub offset: usize,
 }
 
-/// The most values of one tensor.
+/// The maximum number of values in a tensor.
 const MAX_VALUES: usize = 1 << 30;
-/// The most steps of an image, and of a training.
+/// The maximum number of steps of an image, and of a training.
 const MAX_STEPS: usize = 100_000;
 
 impl Diffusion {
-    /// Returns the values of latents.
+    /// Returns the number of values in the latents.
     #[must_use]
     pub const fn latent_values(&self) -> usize {
         let [channels, height, width] = self.latent_shape;
         channels.saturating_mul(height).saturating_mul(width)
     }
 
-    /// Returns the values of both encoded prompts, which have `tokens` tokens each.
+    /// Returns the number of values in both encoded prompts, which have `tokens` tokens each.
     #[must_use]
     pub const fn text_values(&self, tokens: usize) -> usize {
         tokens
@@ -87,7 +87,7 @@ impl Diffusion {
             .saturating_mul(2)
     }
 
-    /// Returns the values of an image.
+    /// Returns the number of values in an image.
     #[must_use]
     pub const fn image_values(&self) -> usize {
         let [height, width] = self.image_size;
@@ -96,7 +96,7 @@ impl Diffusion {
 
     /// Returns the training step at which step `number` of an image is computed, from the noisiest one to the last.
     #[must_use]
-    pub fn time(&self, number: usize) -> usize {
+    pub fn training_step(&self, number: usize) -> usize {
         let distance = self.schedule.training_steps.checked_div(self.steps).unwrap_or(0);
         let left = self.steps.saturating_sub(1).saturating_sub(number);
         left.saturating_mul(distance).saturating_add(self.schedule.offset)
@@ -105,7 +105,12 @@ impl Diffusion {
     /// Returns the first fault of the numbers, for texts of `tokens` tokens. Sizes of networks are compared when they are loaded.
     #[must_use]
     pub fn fault(&self, tokens: usize) -> Option<String> {
-        let schedule = &self.schedule;
+        self.size_fault(tokens)
+            .or_else(|| self.token_fault(tokens))
+            .or_else(|| self.schedule_fault())
+    }
+
+    fn size_fault(&self, tokens: usize) -> Option<String> {
         let sizes = [
             ("latent_shape", self.latent_values()),
             ("image_size", self.image_values()),
@@ -115,15 +120,20 @@ impl Diffusion {
         ];
         for (name, size) in sizes {
             if size == 0 || size > MAX_VALUES {
-                return Some(format!("`{name}` is 0 or too large"));
+                return Some(format!("`{name}` has {size} values: use 1 to {MAX_VALUES}"));
             }
         }
         if tokens == 0 || self.text_values(tokens) > MAX_VALUES {
-            return Some(format!("two texts of {tokens} tokens are empty or too large"));
+            return Some(format!(
+                "texts of {tokens} tokens have {} values: use 1 to {MAX_VALUES}",
+                self.text_values(tokens)
+            ));
         }
-        if !self.time_features.is_multiple_of(2) {
-            return Some("`time_features` is not even".to_owned());
-        }
+        let is_even = self.time_features.is_multiple_of(2);
+        (!is_even).then(|| format!("`time_features` is {}: use an even number", self.time_features))
+    }
+
+    fn token_fault(&self, tokens: usize) -> Option<String> {
         if self.negative_prompt.is_empty() || self.negative_prompt.len() > tokens {
             return Some(format!(
                 "`negative_prompt` has {} tokens, but a text has 1 to {tokens}",
@@ -131,32 +141,43 @@ impl Diffusion {
             ));
         }
         let mut all_tokens = self.negative_prompt.iter().chain(&self.paddings);
-        if let Some(token) = all_tokens.find(|token| **token >= self.vocabulary) {
+        let unknown = all_tokens.find(|token| !(0..self.vocabulary).contains(*token))?;
+        Some(format!(
+            "there is the token {unknown}, but `vocabulary` is {}",
+            self.vocabulary
+        ))
+    }
+
+    fn schedule_fault(&self) -> Option<String> {
+        let schedule = &self.schedule;
+        let trained = schedule.training_steps;
+        if trained > MAX_STEPS || !(1..=trained).contains(&self.steps) {
             return Some(format!(
-                "there is the token {token}, but `vocabulary` is {}",
-                self.vocabulary
+                "`steps` is {}: use 1 to `schedule.training_steps` ({trained}), which is at most {MAX_STEPS}",
+                self.steps
             ));
         }
-        if self.steps == 0 || self.steps > schedule.training_steps || schedule.training_steps > MAX_STEPS {
+        let first_step = self.training_step(0);
+        if first_step >= trained {
             return Some(format!(
-                "`steps` is not from 1 to `schedule.training_steps`, or that is above {MAX_STEPS}"
-            ));
-        }
-        if self.time(0) >= schedule.training_steps {
-            return Some(format!(
-                "the first step has the time {}, but `schedule.training_steps` is {}",
-                self.time(0),
-                schedule.training_steps
+                "the first step has the time {first_step}, but `schedule.training_steps` is {trained}"
             ));
         }
         let (first, last) = (schedule.first_beta, schedule.last_beta);
         if !(first > 0.0 && first <= last && last < 1.0) {
-            return Some(
-                "`schedule.first_beta` and `schedule.last_beta` do not ascend between 0 and 1".to_owned(),
-            );
+            return Some(format!(
+                "`schedule.first_beta` is {first} and `schedule.last_beta` {last}: use ascending numbers between 0 and 1"
+            ));
         }
-        (!self.guidance.is_finite() || !self.latent_scale.is_normal())
-            .then(|| "`guidance` or `latent_scale` is not a usable number".to_owned())
+        if !self.guidance.is_finite() {
+            return Some(format!("`guidance` is {}: use a finite number", self.guidance));
+        }
+        (!self.latent_scale.is_normal()).then(|| {
+            format!(
+                "`latent_scale` is {}: use a number other than 0",
+                self.latent_scale
+            )
+        })
     }
 }
 
@@ -174,7 +195,7 @@ mod tests {
     fn the_shipped_file_has_no_fault_and_the_references_times() {
         let shipped = diffusion();
         assert_eq!(shipped.fault(77), None);
-        let times: Vec<usize> = (0..20).map(|step| shipped.time(step)).collect();
+        let times: Vec<usize> = (0..20).map(|step| shipped.training_step(step)).collect();
         assert_eq!((times[0], times[1], times[19]), (951, 901, 1));
         assert_eq!(shipped.text_values(77), 2 * (77 * 2048 + 1280));
     }
@@ -188,13 +209,16 @@ mod tests {
         };
         assert_eq!(
             found(&|it| it.latent_shape[1] = 0),
-            "`latent_shape` is 0 or too large"
+            "`latent_shape` has 0 values: use 1 to 1073741824"
+        );
+        assert!(
+            found(&|it| it.image_size = [usize::MAX, 2])
+                .starts_with("`image_size` has 18446744073709551615 values")
         );
         assert_eq!(
-            found(&|it| it.image_size = [usize::MAX, 2]),
-            "`image_size` is 0 or too large"
+            found(&|it| it.time_features = 3),
+            "`time_features` is 3: use an even number"
         );
-        assert_eq!(found(&|it| it.time_features = 3), "`time_features` is not even");
         assert_eq!(
             found(&|it| it.negative_prompt.clear()),
             "`negative_prompt` has 0 tokens, but a text has 1 to 77"
@@ -203,13 +227,15 @@ mod tests {
             found(&|it| it.paddings[1] = 49_408),
             "there is the token 49408, but `vocabulary` is 49408"
         );
-        assert!(found(&|it| it.steps = 0).starts_with("`steps` is not from 1"));
+        assert!(
+            found(&|it| it.steps = 0).starts_with("`steps` is 0: use 1 to `schedule.training_steps` (1000)")
+        );
         assert_eq!(
             found(&|it| it.schedule.offset = 50),
             "the first step has the time 1000, but `schedule.training_steps` is 1000"
         );
-        assert!(found(&|it| it.schedule.last_beta = 1.0).contains("do not ascend"));
-        assert!(found(&|it| it.latent_scale = 0.0).contains("is not a usable number"));
-        assert!(found(&|it| it.guidance = f32::NAN).contains("is not a usable number"));
+        assert!(found(&|it| it.schedule.last_beta = 1.0).contains("use ascending numbers"));
+        assert!(found(&|it| it.latent_scale = 0.0).contains("`latent_scale` is 0"));
+        assert!(found(&|it| it.guidance = f32::NAN).contains("`guidance` is NaN"));
     }
 }

@@ -141,6 +141,15 @@ pub struct PromptInputs<'a> {
     pub count: ModelInput<'a>,
 }
 
+/// The inputs of a model that takes captions for two text encoders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaptionInputs<'a> {
+    /// The number of tokens of a caption with its padding.
+    pub length: usize,
+    /// The names of the token inputs, one for each text encoder.
+    pub names: [&'a str; 2],
+}
+
 /// Formats as `int32 linear [384] input_ids`.
 impl fmt::Display for ModelInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -239,6 +248,25 @@ impl Model {
         }
     }
 
+    /// Returns the inputs of a model that takes captions: for each text encoder a named input of `int32` token ids, both of one length. `None` for
+    /// other models.
+    #[must_use]
+    pub fn caption_inputs(&self) -> Option<CaptionInputs<'_>> {
+        let mut inputs = self.inputs();
+        let (Some(first), Some(second), None) = (inputs.next(), inputs.next(), inputs.next()) else {
+            return None;
+        };
+        let are_tokens =
+            first.dtype == Dtype::Int32 && second.dtype == Dtype::Int32 && first.shape == second.shape;
+        match first.shape {
+            &[length] if are_tokens => Some(CaptionInputs {
+                length,
+                names: [first.name?, second.name?],
+            }),
+            _ => None,
+        }
+    }
+
     /// Returns the full length of a sequence in tokens; `None` for a model without sequences, or whose mask is not an input of one
     /// dimension.
     #[must_use]
@@ -276,13 +304,6 @@ impl Model {
         std::iter::once(self.file.clone())
             .chain(names.map(|name| self.beside(name)))
             .collect()
-    }
-
-    /// Returns the path of the latents with which all images begin, below the scratch directory; `None` for other models.
-    #[must_use]
-    pub fn latents(&self) -> Option<String> {
-        let diffusion = self.diffusion.as_ref()?;
-        Some(self.beside(&diffusion.latents))
     }
 
     /// Returns the path of a file in the directory of the model's own.

@@ -13,7 +13,7 @@ use regatta_types::{
 
 use super::{
     archive_check::{is_selected, most_bytes, unpack_directory},
-    exporter::{CHECKPOINT, Exporter},
+    exporter::Exporter,
     inventory::Subject,
     plan::{Action, Step},
 };
@@ -64,10 +64,11 @@ impl Execution<'_> {
                     ))
                 })
             }
-            Action::Copy { from } if from.is_dir() => CHECKPOINT
+            Action::Copy { download, from } if from.is_dir() => download_of(benchmark, *download)?
+                .checkpoint
                 .iter()
                 .try_for_each(|name| copy(&from.join(name), &scratch.join(&step.target).join(name))),
-            Action::Copy { from } => copy(from, &scratch.join(&step.target)),
+            Action::Copy { from, .. } => copy(from, &scratch.join(&step.target)),
             Action::Unpack { download, archive } => {
                 let download = download_of(benchmark, *download)?;
                 let fetched = scratch.join(ARCHIVES).join(download.published_name());
@@ -77,7 +78,7 @@ impl Execution<'_> {
                 let weights = weights.ok_or_else(|| Failure::could_not("no weights are published"))?;
                 let weights = scratch.join(&download_of(benchmark, weights)?.path);
                 let spinner = self.spinner();
-                let exported = self.exporter.export(&benchmark.model, &weights, scratch);
+                let exported = self.exporter.export(benchmark, &weights, scratch);
                 spinner.finish_and_clear();
                 exported
             }

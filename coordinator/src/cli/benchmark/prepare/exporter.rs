@@ -9,7 +9,7 @@ use std::{
 
 use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_text::quote_for_shell_if_needed;
-use regatta_types::benchmark::{Detections, Model};
+use regatta_types::benchmark::{Benchmark, Detections, Model};
 
 use crate::{cli::context::tell, exit::Failure};
 
@@ -40,9 +40,6 @@ impl Tool {
 pub(super) fn exports(model: &Model) -> bool {
     Tool::of(model).is_some()
 }
-
-/// The files of published weights that are a directory, which `tools/export-whisper` reads.
-pub(super) const CHECKPOINT: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
 
 const RNNT: Tool = Tool {
     name: "export-rnnt",
@@ -106,7 +103,13 @@ impl Exporter<'_> {
     ///
     /// # Errors
     /// Returns an error when there is no tool for the model, when Python or a package is missing, or when the tool fails.
-    pub(super) fn export(&self, model: &Model, weights: &Path, scratch: &Path) -> Result<(), Failure> {
+    pub(super) fn export(
+        &self,
+        benchmark: &Benchmark,
+        weights: &Path,
+        scratch: &Path,
+    ) -> Result<(), Failure> {
+        let model = &benchmark.model;
         let tool = Tool::of(model).ok_or_else(|| Failure::could_not("no tool exports this model"))?;
         let python = self.python(tool)?;
         let script = self.write_tool(tool)?;
@@ -122,11 +125,12 @@ impl Exporter<'_> {
         }
         command.arg(weights).arg(&work.0);
         run(&mut command, &format!("tools/{}", tool.name))?;
-        let (files, latents) = (model.files(), model.latents());
+        let files = model.files();
+        let is_published =
+            |path: &&String| benchmark.downloads.iter().any(|download| download.path == **path);
         let names: Vec<&Path> = files
             .iter()
-            // These are published as they are.
-            .filter(|path| latents.as_ref() != Some(*path))
+            .filter(|path| !is_published(path))
             .filter_map(|path| Path::new(path).file_name().map(Path::new))
             .collect();
         for name in &names {
@@ -326,8 +330,8 @@ mod tests {
             python: Some(&python),
         };
         let catalogue = Catalogue::read(None).unwrap();
-        let model = &catalogue.benchmark("rnnt").unwrap().model;
-        let exported = exporter.export(model, &scratch.join("rnnt.pt"), scratch);
+        let benchmark = catalogue.benchmark("rnnt").unwrap();
+        let exported = exporter.export(benchmark, &scratch.join("rnnt.pt"), scratch);
         exported.err().map(|failure| failure.to_string())
     }
 

@@ -15,7 +15,7 @@ use regatta_types::{
 
 use super::{
     archive_check::{self, UnpackedSize, unpacked_bytes},
-    exporter::{self, CHECKPOINT},
+    exporter,
     needs::Needs,
     offers::{Content, Offers},
     plan::{AssetFact, CalibrationFact, DownloadFact, Facts, NetworkFact, Obstacle, SampleFact, Source},
@@ -136,8 +136,8 @@ impl Subject<'_> {
                 let bytes = fs::metadata(&offer.path).ok().map(|found| found.len());
                 Ok((Source::OfferedFile(offer.path.clone()), bytes, None))
             }
-            (Some((Content::Checkpoint, offer)), _) => {
-                let files = CHECKPOINT.iter().map(|name| fs::metadata(offer.path.join(name)));
+            (Some((Content::Checkpoint(names), offer)), _) => {
+                let files = names.iter().map(|name| fs::metadata(offer.path.join(name)));
                 let bytes = files.map(|found| found.ok().map(|found| found.len())).sum();
                 Ok((Source::OfferedFile(offer.path.clone()), bytes, None))
             }
@@ -249,12 +249,14 @@ impl Subject<'_> {
 
     fn network(&self) -> NetworkFact {
         let model = &self.benchmark.model;
-        let mut missing = model.files();
+        let files = model.files();
+        let mut missing = files.clone();
         missing.retain(|path| !self.scratch.join(path).is_file());
         if bundled::contains(self.benchmark) {
             missing.clear();
         }
         NetworkFact {
+            files,
             missing,
             is_exported: exporter::exports(model),
         }
@@ -329,10 +331,9 @@ fn user_hint(download: &Download, scratch: &Path) -> String {
         .checksums
         .iter()
         .any(|checksum| checksum.contains(".tar"));
-    let is_checkpoint = download.purpose == DownloadPurpose::Model && download.path.ends_with('/');
     let then = match is_archive {
         true => "then the same command with --from ARCHIVE".to_owned(),
-        false if is_checkpoint => "then the same command with --from DIRECTORY".to_owned(),
+        false if !download.checkpoint.is_empty() => "then the same command with --from DIRECTORY".to_owned(),
         false => format!("then put it at {}", scratch.join(&download.path).display()),
     };
     format!("get it from {}{terms}; {then}", download.url)

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use regatta_archives::{Archive, ArchiveError};
 use regatta_types::benchmark::{Benchmark, Download, DownloadPurpose, JpegImages, Prep};
 
-use super::exporter::CHECKPOINT;
 use crate::exit::Failure;
 
 #[derive(Debug)]
@@ -22,19 +21,22 @@ pub(super) struct Offer {
 #[derive(Debug)]
 pub(super) enum Content {
     Archive(Archive),
-    /// A directory with published weights.
-    Checkpoint,
+    /// A directory with published weights, and their files.
+    Checkpoint(Vec<String>),
     /// Another directory: a data set.
     Directory,
     File,
 }
 
 impl Offers {
-    /// Determines the kind of each path.
-    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    /// Determines the kind of each path. `benchmarks` are all that there are.
+    pub(super) fn open(paths: &[PathBuf], benchmarks: &[&Benchmark]) -> Result<Self, Failure> {
+        let downloads = benchmarks.iter().flat_map(|benchmark| &benchmark.downloads);
+        let mut checkpoints: Vec<&[String]> = downloads.map(|download| &download.checkpoint[..]).collect();
+        checkpoints.retain(|files| !files.is_empty());
         paths
             .iter()
-            .map(|path| Offer::open(path))
+            .map(|path| Offer::open(path, &checkpoints))
             .collect::<Result<_, _>>()
             .map(Self)
     }
@@ -114,9 +116,9 @@ impl Offers {
 }
 
 impl Offer {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    fn open(path: &Path, checkpoints: &[&[String]]) -> Result<Self, Failure> {
         let content = if path.is_dir() {
-            directory_content(path)?
+            directory_content(path, checkpoints)?
         } else {
             match Archive::open(path) {
                 Ok(archive) => Content::Archive(archive),
@@ -140,8 +142,8 @@ impl Offer {
     fn is_named(&self, download: &Download, benchmark: &Benchmark) -> bool {
         let own = self.path.file_name().and_then(|name| name.to_str());
         let is_file = |name: &str| own == Some(name);
-        match self.content {
-            Content::Checkpoint => download.purpose == DownloadPurpose::Model && download.path.ends_with('/'),
+        match &self.content {
+            Content::Checkpoint(files) => download.checkpoint == *files,
             Content::Directory => false,
             Content::Archive(_) => self.is_the_file(download) || archive_names(download).any(is_file),
             Content::File => {
@@ -153,24 +155,34 @@ impl Offer {
     }
 }
 
-/// Returns whether a directory has weights or a data set.
+/// Returns what a directory contains: published weights, or a data set.
 ///
 /// # Errors
 /// Returns an error when it has some files of weights, but not all.
-fn directory_content(path: &Path) -> Result<Content, Failure> {
-    let (present, missing): (Vec<&str>, Vec<&str>) =
-        CHECKPOINT.into_iter().partition(|name| path.join(name).is_file());
-    match (present.as_slice(), missing.as_slice()) {
-        ([], _) => Ok(Content::Directory),
-        (_, []) => Ok(Content::Checkpoint),
-        _ => Err(Failure::misuse(format!(
-            "{} has {}, but not {}",
-            path.display(),
-            present.join(" and "),
-            missing.join(" and ")
+fn directory_content(path: &Path, checkpoints: &[&[String]]) -> Result<Content, Failure> {
+    let mut incomplete = None;
+    for files in checkpoints {
+        let (present, missing): (Vec<&String>, Vec<&String>) =
+            files.iter().partition(|name| path.join(name).is_file());
+        match (present.is_empty(), missing.is_empty()) {
+            (true, _) => {}
+            (_, true) => return Ok(Content::Checkpoint(files.to_vec())),
+            _ => incomplete = Some((names(&present), names(&missing))),
+        }
+    }
+    match incomplete {
+        None => Ok(Content::Directory),
+        Some((present, missing)) => Err(Failure::misuse(format!(
+            "{} has {present}, but not {missing}",
+            path.display()
         ))
         .hint("download all files of the published weights into one directory")),
     }
+}
+
+fn names(files: &[&String]) -> String {
+    let files: Vec<&str> = files.iter().map(|name| name.as_str()).collect();
+    files.join(" and ")
 }
 
 /// Returns the published file names of a download.
@@ -215,6 +227,7 @@ mod tests {
             path
         };
         let catalogue = Catalogue::read(None).unwrap();
+        let open = |paths: &[PathBuf]| Offers::open(paths, &catalogue.benchmarks());
         let resnet = catalogue.benchmark("resnet50").unwrap();
         let yolo = catalogue.benchmark("yolo-95").unwrap();
         let of = |offers: &Offers, index: usize, is_only| {
@@ -224,13 +237,13 @@ mod tests {
         let zip = b"PK\x05\x06 the beginning is enough";
         let tar = file("ILSVRC2012_img_val.tar", zip);
         let labels = file("val_map.txt", b"a 1\n");
-        let offers = Offers::open(&[tar.clone(), labels.clone()]).unwrap();
+        let offers = open(&[tar.clone(), labels.clone()]).unwrap();
         assert_eq!(of(&offers, 0, false).as_deref(), Some("ILSVRC2012_img_val.tar"));
         assert_eq!(of(&offers, 1, false).as_deref(), Some("val_map.txt"));
         assert_eq!((of(&offers, 2, false), of(&offers, 3, false)), (None, None));
         offers.expect_used(&[resnet, yolo]).unwrap();
         // An archive with another name is only accepted as the data set of the only benchmark.
-        let other = Offers::open(&[file("imagenet.tar", zip)]).unwrap();
+        let other = open(&[file("imagenet.tar", zip)]).unwrap();
         assert_eq!(of(&other, 0, true).as_deref(), Some("imagenet.tar"));
         other.expect_used(&[resnet]).unwrap();
         let refused = other.expect_used(&[resnet, yolo]).unwrap_err().to_string();
@@ -244,7 +257,7 @@ mod tests {
         let weights = directory.path().join("whisper-large-v3");
         fs::create_dir(&weights).unwrap();
         fs::write(weights.join("config.json"), "{}").unwrap();
-        let incomplete = Offers::open(slice::from_ref(&weights)).unwrap_err().to_string();
+        let incomplete = open(slice::from_ref(&weights)).unwrap_err().to_string();
         assert!(
             incomplete.contains("has config.json, but not model.safetensors and tokenizer.json"),
             "{incomplete}"
@@ -253,7 +266,7 @@ mod tests {
             fs::write(weights.join(name), "").unwrap();
         }
         let spellings = file("english.json", b"{}");
-        let published = Offers::open(&[weights.clone(), spellings]).unwrap();
+        let published = open(&[weights.clone(), spellings]).unwrap();
         published.expect_used(&[whisper, yolo]).unwrap();
         assert_eq!(published.directory(), None);
         let mut downloads = whisper.downloads.iter();
@@ -261,16 +274,23 @@ mod tests {
             .find(|one| one.purpose == DownloadPurpose::Model)
             .unwrap();
         assert_eq!(published.of(model, whisper, true).unwrap().path, weights);
+        // They are those of no other benchmark.
+        let sdxl = catalogue.benchmark("stable-diffusion-xl").unwrap();
+        assert!(
+            sdxl.downloads
+                .iter()
+                .all(|one| published.of(one, sdxl, false).is_none())
+        );
         let refused = published.expect_used(&[resnet]).unwrap_err().to_string();
         assert!(
             refused.contains("whisper-large-v3 is not a file of these"),
             "{refused}"
         );
 
-        let images = Offers::open(&[directory.path().to_owned()]).unwrap();
+        let images = open(&[directory.path().to_owned()]).unwrap();
         assert_eq!(images.directory(), Some(directory.path()));
         images.expect_used(&[resnet]).unwrap();
         assert!(images.expect_used(&[resnet, yolo]).is_err());
-        assert!(Offers::open(&[directory.path().join("missing")]).is_err());
+        assert!(open(&[directory.path().join("missing")]).is_err());
     }
 }

@@ -89,6 +89,8 @@ pub(super) struct CalibrationFact {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct NetworkFact {
+    /// All files of the model, as paths in the scratch directory.
+    pub(super) files: Vec<String>,
     /// The missing files, as paths in the scratch directory.
     pub(super) missing: Vec<String>,
     /// Whether a tool of this repository exports them from the published weights.
@@ -131,7 +133,11 @@ pub(super) enum Action {
         download: usize,
     },
     /// Copies a file that the user named, or the files of published weights.
-    Copy { from: PathBuf },
+    Copy {
+        /// The index of the download.
+        download: usize,
+        from: PathBuf,
+    },
     /// Unpacks an archive.
     Unpack {
         /// The index of the download.
@@ -195,13 +201,20 @@ pub(super) fn plan(facts: &Facts) -> Plan {
 impl Plan {
     /// Gets the networks, or the weights from which they are exported.
     fn get_network(&mut self, facts: &Facts) {
-        let NetworkFact { missing, is_exported } = &facts.network;
+        let NetworkFact {
+            files,
+            missing,
+            is_exported,
+        } = &facts.network;
         let Some(first) = missing.first() else {
             return;
         };
         let models = of_purpose(facts, DownloadPurpose::Model);
         let is_published = |path: &String| models.clone().any(|model| model.path == *path);
-        if !is_exported && !missing.iter().all(is_published) {
+        // Other files of the purpose are the weights.
+        let weights = models.clone().find(|model| !files.contains(&model.path));
+        let is_complete = missing.iter().all(is_published);
+        if !is_exported && !is_complete {
             let weights = models.clone().next().map(|model| format!("{}; ", model.title));
             self.obstacles.push(Obstacle {
                 what: format!("the network {first}"),
@@ -213,8 +226,12 @@ impl Plan {
             return;
         }
         let before = self.obstacles.len();
+        // Without an export, nothing needs the weights.
+        let needs_weights = !(*is_exported && is_complete);
         for model in models.clone() {
-            self.get(model);
+            if needs_weights || missing.contains(&model.path) {
+                self.get(model);
+            }
         }
         let exported = missing.iter().filter(|path| !is_published(path));
         let exported: Vec<&str> = exported.map(String::as_str).collect();
@@ -224,7 +241,7 @@ impl Plan {
         {
             self.steps.push(Step {
                 action: Action::Export {
-                    weights: models.clone().next().map(|model| model.index),
+                    weights: weights.map(|model| model.index),
                 },
                 target: (*first).to_owned(),
                 subject: exported.join(", "),
@@ -290,7 +307,10 @@ impl Plan {
             Source::OfferedArchive(path) => self.steps.push(unpack(Some(path.clone()))),
             Source::OfferedFile(path) => {
                 self.steps.push(step(
-                    Action::Copy { from: path.clone() },
+                    Action::Copy {
+                        download: index,
+                        from: path.clone(),
+                    },
                     download,
                     download.bytes,
                 ));

@@ -8,8 +8,8 @@ use super::*;
 use crate::{
     Input,
     host_network::HostNetwork,
-    network::{FLOAT, KeptUpdate, NetworkLayout},
-    network_loader::{floats as float_input, integer, kept},
+    network::{FLOAT, KeptUpdate, NetworkLayout, read_floats},
+    network_loader::{float_input, integer, kept},
 };
 
 const STREAMS: usize = 3;
@@ -25,10 +25,6 @@ struct FakeEncoder;
 
 /// A decoder that generates token 1, then 2, then 1. Stream `n` ends after `2 n` of them.
 struct FakeDecoder;
-
-fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
-    bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes))
-}
 
 impl Engine for FakeEncoder {
     fn max_batch(&self) -> usize {
@@ -61,10 +57,10 @@ impl Engine for FakeDecoder {
             let generated = position.checked_sub(PROMPT.len());
             let expected = generated.map_or_else(|| PROMPT[position], |number| 1 + number % 2);
             assert_eq!(token, expected, "stream {slot}, position {position}");
-            assert!(floats(cross).all(|value| value == 1.0));
+            assert!(read_floats(cross).all(|value| value == 1.0));
             // Keys are 10 plus their position, and values 20 plus it.
             for (base, cached) in [10.0, 20.0].into_iter().zip(cache.chunks(cache.len() / 2)) {
-                for (at, value) in floats(cached).enumerate() {
+                for (at, value) in read_floats(cached).enumerate() {
                     let expected = if at < position { base + at as f32 } else { 0.0 };
                     assert_eq!(
                         value.to_bits(),

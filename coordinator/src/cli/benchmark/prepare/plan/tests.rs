@@ -63,6 +63,7 @@ fn empty() -> Facts {
         }),
         no_scales: None,
         network: NetworkFact {
+            files: vec!["models/net.onnx".to_owned()],
             missing: vec!["models/net.onnx".to_owned()],
             is_exported: false,
         },
