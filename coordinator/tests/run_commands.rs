@@ -248,7 +248,7 @@ fn a_drain_that_waits_says_once_that_its_device_is_offline_and_what_ends_the_wai
     // A coordinator that starts has heard of no device.
     coordinator.serve();
     read_until("simulated is offline, last seen");
-    read_until(&format!("runs give-up {requested} --yes"));
+    read_until(&format!("runs give-up {requested}"));
     let _ = coordinator.json(&["runs", "give-up", &requested, "--yes"]);
     assert!(waiting.wait().unwrap().success());
     errors.read_to_string(&mut text).unwrap();

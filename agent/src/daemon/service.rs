@@ -261,8 +261,8 @@ impl<L: Link> Service<L> {
                 let event = self.runs.resend(run, &streams);
                 self.route([event]);
             }
-            Command::Finish => {
-                let event = self.runs.finish(run);
+            Command::StopServer => {
+                let event = self.runs.stop_server(run);
                 self.route([event]);
             }
             Command::Examine => self.announcements.queue_examination(run),

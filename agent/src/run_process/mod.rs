@@ -135,7 +135,7 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Serves a model until the coordinator finishes the run.
+/// Serves a model until the coordinator stops the server.
 fn serve(
     spec: &RunSpec,
     args: &ExecArgs,
@@ -148,7 +148,7 @@ fn serve(
     tell_phase(RunPhase::Ready);
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
-    serving::wait_until_finished(&server, run_output)?;
+    serving::wait_until_stopped(&server, run_output)?;
     drop(server);
     end_without_loadgen(run_output, attempt)
 }

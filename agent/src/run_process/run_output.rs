@@ -9,8 +9,8 @@ use std::{
 use anyhow::Context;
 use regatta_types::documents::{Attempt, ConfTexts, end_reason};
 
-/// The file beside the spec that the daemon makes when the coordinator finishes the run.
-pub(crate) const FINISH: &str = "finish";
+/// The file beside the spec by which the daemon asks for the end of the run's model server.
+pub(crate) const STOP_SERVER: &str = "stop-server";
 
 /// The directory into which the run process writes the run's files.
 #[derive(Debug, Clone)]
@@ -31,9 +31,9 @@ impl RunOutput {
         self.root.join("files")
     }
 
-    /// Returns whether the coordinator has finished the run.
-    pub(crate) fn is_finish_requested(&self) -> bool {
-        self.root.join(FINISH).exists()
+    /// Returns whether the daemon asks for the end of the model server.
+    pub(crate) fn is_server_stop_requested(&self) -> bool {
+        self.root.join(STOP_SERVER).exists()
     }
 
     /// Creates `files/` and writes the configuration files byte for byte from the spec.

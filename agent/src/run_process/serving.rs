@@ -1,4 +1,4 @@
-//! The model server of a run for a client elsewhere: it is started with the engine settings, and watched until the coordinator finishes the run.
+//! The model server of a run for a client elsewhere: it is started with the engine settings, and watched until the coordinator stops it.
 
 use std::{path::Path, thread, time::Duration};
 
@@ -8,7 +8,7 @@ use regatta_types::documents::RunSpec;
 use super::run_output::RunOutput;
 use crate::exit::Failure;
 
-/// The pause between two looks at the server and at the request to finish.
+/// The pause between two looks at the server and at the request to stop it.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Starts the server, and waits until it is ready.
@@ -24,12 +24,12 @@ pub(super) fn start(
         .map_err(|error| Failure::could_not(anyhow::Error::from(error)))
 }
 
-/// Waits until the coordinator finishes the run.
+/// Waits until the coordinator stops the server.
 ///
 /// # Errors
 /// [`Failure`] when the server has ended by itself.
-pub(super) fn wait_until_finished(server: &ModelServer, run_output: &RunOutput) -> Result<(), Failure> {
-    while !run_output.is_finish_requested() {
+pub(super) fn wait_until_stopped(server: &ModelServer, run_output: &RunOutput) -> Result<(), Failure> {
+    while !run_output.is_server_stop_requested() {
         server
             .check_runs()
             .map_err(|error| Failure::could_not(anyhow::Error::from(error)))?;

@@ -1,4 +1,4 @@
-//! Tests of runs that serve a model for a client elsewhere: the server of a made-up driver runs until the coordinator finishes the run.
+//! Tests of runs that serve a model for a client elsewhere: the server of a made-up driver runs until the coordinator stops it.
 
 use std::{
     fs,
@@ -74,6 +74,7 @@ impl Bench {
             ("server", driver.as_str()),
             ("server_model", "models/small"),
             ("server_port", &port),
+            ("server_context", "4096"),
         ];
         settings.extend(further);
         let task = RunTask::ModelServer;
@@ -106,16 +107,16 @@ impl Bench {
 }
 
 #[test]
-fn a_server_runs_until_the_coordinator_finishes_its_run() {
+fn a_server_runs_until_the_coordinator_stops_it() {
     let Some(bench) = Bench::new() else { return };
-    let spec = bench.spec(&[("server_context", "4096")]);
+    let spec = bench.spec(&[]);
     bench.coordinator.start_run(&spec);
     bench.coordinator.wait_for(spec.run, RunPhase::Running, 30);
     // For clients on other machines, with the driver's arguments for them.
     let expected = format!("0.0.0.0 {} 4096 1 --for-clients", bench.port);
     assert!(bench.get("/").unwrap().ends_with(&expected));
-    bench.coordinator.command(spec.run, &Command::Finish);
-    bench.coordinator.command(spec.run, &Command::Finish);
+    bench.coordinator.command(spec.run, &Command::StopServer);
+    bench.coordinator.command(spec.run, &Command::StopServer);
     bench.coordinator.wait_for(spec.run, RunPhase::Done, 20);
     bench.expect_free_port();
 
@@ -180,7 +181,7 @@ fn a_killed_agent_leaves_no_server() {
 }
 
 #[test]
-fn what_prevents_a_server_is_the_runs_reason() {
+fn a_server_that_cannot_start_fails_its_run_with_the_cause() {
     let Some(bench) = Bench::new() else { return };
     let failed = |spec: &RunSpec| {
         bench.coordinator.start_run(spec);

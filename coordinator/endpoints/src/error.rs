@@ -44,6 +44,9 @@ pub enum EndpointsError {
     /// The tree does not describe the system.
     #[error("{tree} does not have {system}", tree = tree.display(), system = system.display())]
     NoSystem { tree: PathBuf, system: PathBuf },
+    /// The tree has the result.
+    #[error("{path} already exists", path = .0.display())]
+    ResultExists(PathBuf),
     /// The output exists.
     #[error("{path} already exists", path = .0.display())]
     Exists(PathBuf),

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use regatta_catalogue::round::{PrescribedRun, Round};
 use regatta_fsutil::atomic_file::AtomicFile;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     ClientCheckout, ClientEnvironment, EndpointsError, EndpointsOutcome, EndpointsProgress,
@@ -77,7 +78,7 @@ pub struct DeviceRun {
     /// The SHA-256 of the run's signed `evidence.json`. `None` until the run has ended.
     #[serde(default)]
     pub evidence_sha256: Option<String>,
-    /// Why the run did not serve until the client had ended.
+    /// Why the device's run failed.
     #[serde(default)]
     pub failure: Option<String>,
 }
@@ -109,7 +110,10 @@ pub struct EndpointsSession {
 
 impl EndpointsSession {
     /// Reads the document in a run's directory.
-    pub(crate) fn read(directory: &Path) -> Result<Self, EndpointsError> {
+    ///
+    /// # Errors
+    /// [`EndpointsError::NotRun`] when the directory has no valid document.
+    pub fn read(directory: &Path) -> Result<Self, EndpointsError> {
         let path = directory.join(SESSION);
         let not_run = |reason: String| EndpointsError::NotRun {
             path: directory.to_owned(),
@@ -129,9 +133,16 @@ impl EndpointsSession {
     }
 
     /// Returns whether the device served the model to the end, if one had to.
-    fn is_served(&self) -> bool {
+    #[must_use]
+    pub fn is_served(&self) -> bool {
         let run = self.device_run.as_ref();
         run.is_none_or(|run| run.evidence_sha256.is_some() && run.failure.is_none())
+    }
+
+    /// Returns why the device's run failed.
+    #[must_use]
+    pub fn device_failure(&self) -> Option<&str> {
+        self.device_run.as_ref()?.failure.as_deref()
     }
 
     /// Adds how the device's run ended, and writes the document again.
@@ -139,10 +150,6 @@ impl EndpointsSession {
     /// # Errors
     /// [`EndpointsError::File`] when it cannot be written.
     pub fn end_device_run(&mut self, directory: &Path, run: DeviceRun) -> Result<(), EndpointsError> {
-        if let Some(failure) = &run.failure {
-            let text = format!("the device's run {} failed: {failure}", run.run);
-            self.outcome.problem(SESSION, text);
-        }
         self.device_run = Some(run);
         self.write(directory)
     }
@@ -155,16 +162,26 @@ impl EndpointsSession {
 }
 
 impl EndpointsRequest<'_> {
-    /// Checks what can be checked without a server.
+    /// Checks what can be checked without a server, so that none is started for a request that must fail.
     ///
     /// # Errors
-    /// [`EndpointsError::NotPrescribed`] when the round has no run of the benchmark, [`EndpointsError::Exists`] when the directory exists.
+    /// Returns the errors of [`run`] that concern round, checkout, configuration, packages and directory.
     pub fn check(&self) -> Result<(), EndpointsError> {
-        self.prescribed()?;
         if self.output.exists() {
             return Err(EndpointsError::Exists(self.output.clone()));
         }
-        Ok(())
+        self.configuration(&self.target, &self.output.join(REPORT))?;
+        self.environment.packages().map(drop)
+    }
+
+    /// Returns the configuration of the client.
+    fn configuration(&self, target: &ServerTarget, report: &Path) -> Result<Value, EndpointsError> {
+        let seeds = self.round.seeds();
+        let seeds = seeds.ok_or_else(|| EndpointsError::NoSeeds(self.round.name.clone()))?;
+        let prescribed = self.prescribed()?;
+        let mut config = client_config::configuration(prescribed, &seeds, self.checkout, target, report)?;
+        client_config::change(&mut config, &self.changes)?;
+        Ok(config)
     }
 
     fn prescribed(&self) -> Result<&PrescribedRun, EndpointsError> {
@@ -196,7 +213,7 @@ pub fn run(
     if target.max_idle_time.is_none() && server.closes_streams() {
         target.max_idle_time = Some(NO_IDLE_TIME);
     }
-    prepare(request, prescribed, &target, &output)?;
+    prepare(request, &target, &output)?;
     let started = Timestamp::now();
     let followed = follow(request, &output, report)?;
     let place = output.join(REPORT);
@@ -233,15 +250,10 @@ pub fn run(
 /// Makes the run's directory, with the client's configuration and the list of its packages.
 fn prepare(
     request: &EndpointsRequest<'_>,
-    prescribed: &PrescribedRun,
     target: &ServerTarget,
     output: &Path,
 ) -> Result<(), EndpointsError> {
-    let seeds = request.round.seeds();
-    let seeds = seeds.ok_or_else(|| EndpointsError::NoSeeds(request.round.name.clone()))?;
-    let report = output.join(REPORT);
-    let mut config = client_config::configuration(prescribed, &seeds, request.checkout, target, &report)?;
-    client_config::change(&mut config, &request.changes)?;
+    let config = request.configuration(target, &output.join(REPORT))?;
     let packages = request.environment.packages()?;
     fs::create_dir_all(output).map_err(EndpointsError::file(output))?;
     write(output, CONFIG, client_config::to_yaml(&config).as_bytes())?;

@@ -284,9 +284,10 @@ impl Dispatcher {
         if let Some(reason) = requested_end {
             return Ok(self.due_abort(run.id, device, reason));
         }
-        if run.known && run.must_finish && run.phase.may_become(RunPhase::Running) {
+        // Before these phases there is no server, and behind them it has ended.
+        if run.known && run.stops_server && matches!(run.phase, RunPhase::Ready | RunPhase::Running) {
             let is_due = self.claim_request(run.id, device);
-            return Ok(is_due.then(|| (device.id.clone(), run.id, Command::Finish)));
+            return Ok(is_due.then(|| (device.id.clone(), run.id, Command::StopServer)));
         }
         if run.known {
             return self.due_query(run, device);

@@ -25,8 +25,8 @@ pub struct OpenRun {
     pub is_forced: bool,
     /// The reason of a requested abort.
     pub abort: Option<String>,
-    /// Whether its device must complete it.
-    pub must_finish: bool,
+    /// Whether the device must stop the run's model server.
+    pub stops_server: bool,
 }
 
 impl Runs<'_> {
@@ -36,7 +36,7 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn open_states(&self) -> Result<Vec<OpenRun>> {
         let mut statement = self.store.connection.prepare_cached(
-            "SELECT id, device, phase, revision, known, lost, abort, finish, spec_sha256 IS NOT NULL AS is_fixed,
+            "SELECT id, device, phase, revision, known, lost, abort, stop_server, spec_sha256 IS NOT NULL AS is_fixed,
                  CASE WHEN spec_sha256 IS NULL THEN coalesce(json_extract(draft, '$.forced'), 0) ELSE 0 END AS is_forced
              FROM runs WHERE recorded IS NULL ORDER BY id",
         )?;
@@ -51,7 +51,7 @@ impl Runs<'_> {
                 is_fixed: row.get("is_fixed")?,
                 is_forced: row.get("is_forced")?,
                 abort: row.get("abort")?,
-                must_finish: row.get("finish")?,
+                stops_server: row.get("stop_server")?,
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -196,13 +196,13 @@ impl Runs<'_> {
         Ok(changed > 0)
     }
 
-    /// Requests that the device completes a run whose task has no end of its own. Returns `false` when the run has ended.
+    /// Requests that the device stops the model server of a run, which then completes. Returns `false` when the run has ended.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn request_finish(&self, id: RunId) -> Result<bool> {
+    pub fn request_server_stop(&self, id: RunId) -> Result<bool> {
         let changed = self.store.connection.execute(
-            "UPDATE runs SET finish = 1 WHERE id = ?1 AND recorded IS NULL AND phase NOT IN ('done', 'failed', 'aborted')",
+            "UPDATE runs SET stop_server = 1 WHERE id = ?1 AND recorded IS NULL AND phase NOT IN ('done', 'failed', 'aborted')",
             params![id.to_string()],
         )?;
         Ok(changed > 0)

@@ -39,7 +39,7 @@ CREATE TABLE runs (
     reason         TEXT,
     revision       INTEGER NOT NULL,
     abort          TEXT,  -- why somebody wants it ended
-    finish         INTEGER NOT NULL DEFAULT 0,  -- whether its device must complete it, which has no end of its own
+    stop_server    INTEGER NOT NULL DEFAULT 0,  -- whether its device must stop the model server
     lost           INTEGER NOT NULL DEFAULT 0,  -- the device no longer has it
     recorded       TEXT,  -- when record.json was written
     forgotten      INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may forget it

@@ -66,7 +66,7 @@ pub(super) fn drain(
     let row = lookup::device(store, Some(&args.device))?;
     let name = &row.name;
     // A command that waits is repeated after Ctrl-C.
-    if !args.wait || row.health.maintenance.is_none() {
+    if !args.wait || row.health.maintenance.is_none() || args.note.is_some() {
         drain_device(&row, args.note.as_deref(), &user(), store).map_err(unless_permitted)?;
     }
     let state = match (args.wait, row.open_run) {
@@ -117,7 +117,7 @@ impl DrainWait {
     ) -> Result<(), Failure> {
         if !self.is_announced {
             tell(&format!(
-                "{} is in maintenance; waiting until it has no run",
+                "{} is in maintenance; waiting until no run and no power session uses it",
                 row.name
             ));
             self.is_announced = true;
@@ -136,13 +136,13 @@ impl DrainWait {
         let report = self.watch.look(&runs, store)?;
         report.changes.iter().for_each(|change| tell(change));
         if let Some(run) = runs.first()
-            && report.absent.contains_key(&row.id)
             && !self.has_hinted
+            && store.devices().get(&row.id)?.is_some_and(|device| !device.online)
         {
             tell(&format!(
                 "start `regatta-agent serve` on {}, or end the wait without the run's results: {}",
                 row.name,
-                context.command(&format!("runs give-up {} --yes", run.id))
+                context.command(&format!("runs give-up {}", run.id))
             ));
             self.has_hinted = true;
         }

@@ -29,6 +29,11 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
+    /// Returns key and value.
+    pub(super) fn as_pair(&self) -> (&str, &str) {
+        (&self.key, &self.value)
+    }
+
     /// Returns key and value, for a map.
     pub(super) fn into_pair(self) -> (String, String) {
         (self.key, self.value)
@@ -46,18 +51,28 @@ pub(super) fn assignment(text: &str) -> Result<Assignment, String> {
     }
 }
 
+/// Parses engine settings.
+///
+/// # Errors
+/// Returns the failure for a setting that the engine does not accept.
+pub(super) fn engine_settings<'a>(
+    engine: Option<EngineKind>,
+    values: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<EngineSettings, Failure> {
+    EngineSettings::parse(engine, values).map_err(|error| {
+        let error = RunRequestError::EngineSetting { engine, error };
+        let hint = error.hint();
+        Failure::usage(error).optional_hint(hint)
+    })
+}
+
 impl SettingFlags {
     /// Returns a request with these flags.
     ///
     /// # Errors
     /// Returns the failure for a setting that the engine does not accept.
     pub(super) fn input(&self, engine: Option<EngineKind>) -> Result<RunRequestInput, Failure> {
-        let set = self.set.iter().map(|set| (set.key.as_str(), set.value.as_str()));
-        let set = EngineSettings::parse(engine, set).map_err(|error| {
-            let error = RunRequestError::EngineSetting { engine, error };
-            let hint = error.hint();
-            Failure::usage(error).optional_hint(hint)
-        })?;
+        let set = engine_settings(engine, self.set.iter().map(Assignment::as_pair))?;
         Ok(RunRequestInput {
             round: self.round.clone(),
             system: self.system.clone(),

@@ -39,18 +39,34 @@ impl WaitFlags {
     /// # Errors
     /// Returns an error when the command would wait for runs that nobody executes.
     pub(super) fn expect_served(&self, context: &Context, workspace: &Workspace) -> Result<(), Failure> {
-        if self.no_wait || workspace.is_served() {
+        if self.no_wait {
             return Ok(());
         }
-        Err(Failure::could_not(format!(
-            "no coordinator serves {}: nothing was queued",
-            workspace.root().display()
-        ))
-        .hint(format!(
-            "start it: {}\nor queue it for later: the same command with --no-wait",
-            context.command("serve")
-        )))
+        expect_served(
+            context,
+            workspace,
+            "\nor queue it for later: the same command with --no-wait",
+        )
     }
+}
+
+/// Checks that a coordinator serves the workspace, before anything is queued. `alternative` is added to the hint.
+///
+/// # Errors
+/// Returns an error when nobody would execute runs.
+pub(super) fn expect_served(
+    context: &Context,
+    workspace: &Workspace,
+    alternative: &str,
+) -> Result<(), Failure> {
+    if workspace.is_served() {
+        return Ok(());
+    }
+    Err(Failure::could_not(format!(
+        "no coordinator serves {}: nothing was queued",
+        workspace.root().display()
+    ))
+    .hint(format!("start it: {}{alternative}", context.command("serve"))))
 }
 
 /// The interval for polling the store.

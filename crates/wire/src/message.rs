@@ -178,8 +178,8 @@ pub enum Command {
         /// The streams that are incomplete at the coordinator. An empty list requests the state only.
         streams: Vec<StreamName>,
     },
-    /// Completes a run whose task has no end of its own: a model server. Without effect on other runs.
-    Finish,
+    /// Stops the model server of a run, which then completes. Other runs ignore it.
+    StopServer,
 }
 impl Message for Command {
     const KIND: FrameKind = FrameKind::Command;

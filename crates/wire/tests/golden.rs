@@ -128,7 +128,7 @@ fn command() {
         Command::Resend {
             streams: vec!["run.log".parse().unwrap()],
         },
-        Command::Finish,
+        Command::StopServer,
     ];
     insta::assert_snapshot!(golden(&commands));
 }

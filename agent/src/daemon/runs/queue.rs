@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_types::{DeviceId, RunId, StreamName, documents::RunPhase};
+use regatta_types::{
+    DeviceId, RunId, StreamName,
+    documents::{RunPhase, RunTask},
+};
 use regatta_wire::message::{Ack, HeldRun, StateReport};
 
 use super::{
@@ -181,16 +184,20 @@ impl RunQueue {
         Some(RunEvent::StateDue(id))
     }
 
-    /// Lets a run complete whose task has no end of its own. A run that has not started completes as soon as its task begins.
-    pub(crate) fn finish(&mut self, id: RunId) -> RunEvent {
+    /// Asks the process of a run to stop its model server. Runs with another task ignore it.
+    pub(crate) fn stop_server(&mut self, id: RunId) -> RunEvent {
         let Some(run) = self.store.get(id) else {
             return match self.store.knows(id) {
                 true => RunEvent::StateDue(id),
                 false => RunEvent::Unknown,
             };
         };
+        let stopped = run.dir().spec().and_then(|spec| match spec.task {
+            RunTask::ModelServer => run.dir().request_server_stop(),
+            _ => Ok(()),
+        });
         // The coordinator repeats the command until the run has ended.
-        if let Err(error) = run.dir().request_finish() {
+        if let Err(error) = stopped {
             tracing::warn!("run {id}: {:#}", anyhow::Error::from(error));
         }
         RunEvent::StateDue(id)

@@ -16,7 +16,7 @@ use regatta_types::{
 };
 
 use super::job::Job;
-use crate::run_process::run_output::FINISH;
+use crate::run_process::run_output::STOP_SERVER;
 
 /// Prefix of incomplete run directories. The daemon removes them when it starts.
 const UNFINISHED: &str = ".new-";
@@ -140,9 +140,9 @@ impl RunDir {
         self.path.join("outbox.journal")
     }
 
-    /// Lets the run process finish a task that has no end of its own. After a power cut the run has failed, with or without this file.
-    pub(crate) fn request_finish(&self) -> Result<(), RunDirError> {
-        let path = self.path.join(FINISH);
+    /// Asks the run process to stop its model server. The file need not survive a power cut: the run has failed then.
+    pub(crate) fn request_server_stop(&self) -> Result<(), RunDirError> {
+        let path = self.path.join(STOP_SERVER);
         fs::write(&path, b"").map_err(|source| RunDirError::Io {
             what: "written",
             path,

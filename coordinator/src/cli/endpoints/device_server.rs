@@ -1,8 +1,7 @@
 //! The model server of an endpoints run, when a device starts it: a run of the device that lasts as long as the client measures. The device signs
-//! its log and sensors like those of any run.
+//! its log and sensor readings like those of any run.
 
 use std::{
-    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -10,24 +9,25 @@ use std::{
 
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_endpoints::DeviceRun;
-use regatta_fsutil::hash::sha256_of_file;
-use regatta_lab_runs::{RunFiles, RunRequestError, RunRequestInput, vocabulary};
-use regatta_lab_store::{RunRow, StatePreset, Store, SystemChoice, workspace::Workspace};
+use regatta_lab_runs::{RunFiles, RunRequestInput, run_failure, vocabulary};
+use regatta_lab_store::{StatePreset, SystemChoice};
 use regatta_lab_views::lookup;
 use regatta_text::HumanDuration;
 use regatta_types::{
     EngineKind, RunId, Scenario,
-    documents::{RunPhase, RunTask, document_name},
+    documents::{RunPhase, RunTask},
     engine_settings::EngineSettings,
 };
 
+use super::{collect::LabHandles, device_address};
 use crate::{
     cli::{
-        Context,
         context::tell,
-        export,
+        device_availability::expect_available,
+        device_watch::DeviceWatch,
         resolve::resolve,
-        setting_flags::{Assignment, assignment},
+        setting_flags::{Assignment, assignment, engine_settings},
+        wait::expect_served,
     },
     exit::Failure,
 };
@@ -36,8 +36,8 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(200);
 /// The port that the server listens on by default.
 const DEFAULT_PORT: u16 = 8080;
-/// The device's files, in the directory of the endpoints run.
-const DEVICE: &str = "device";
+/// The tokens that the server keeps by default: those of the reference's server.
+const DEFAULT_CONTEXT: usize = 32_768;
 
 /// Flags for a server that a device starts.
 #[derive(Debug, clap::Args)]
@@ -81,9 +81,10 @@ impl DeviceServerArgs {
         end: &AtomicBool,
     ) -> Result<DeviceServer<'a>, Failure> {
         let device = lookup::device(lab.store, self.device.as_deref())?;
-        let host = self.host(&device.id, lab.store)?;
+        expect_available(&device)?;
         let settings = self.settings()?;
         let port = settings.server_port.unwrap_or(DEFAULT_PORT);
+        let url = device_address::url(self.host.as_deref(), &device, port, lab.store)?;
         let input = RunRequestInput {
             benchmark: benchmark.to_owned(),
             scenario: vec![Scenario::SingleStream],
@@ -96,21 +97,10 @@ impl DeviceServerArgs {
             task: RunTask::ModelServer,
             ..RunRequestInput::default()
         };
-        if !lab.workspace.is_served() {
-            return Err(Failure::could_not(format!(
-                "no coordinator serves {}: nothing was queued",
-                lab.workspace.root().display()
-            ))
-            .hint(format!("start it: {}", lab.context.command("serve"))));
-        }
+        expect_served(lab.context, lab.workspace, "")?;
         let files = RunFiles::read(lab.workspace, lab.store)?;
-        let drafts = resolve(
-            &input,
-            std::slice::from_ref(&device),
-            catalogue,
-            &files,
-            lab.store,
-        )?;
+        let devices = std::slice::from_ref(&device);
+        let drafts = resolve(&input, devices, catalogue, &files, lab.store)?;
         let run = drafts.first().map(|draft| draft.spec.run);
         let run = run.ok_or_else(|| Failure::could_not("the device gets no run"))?;
         lab.store
@@ -119,25 +109,11 @@ impl DeviceServerArgs {
             lab,
             device: device.name,
             run,
-            url: format!("http://{host}:{port}"),
-            is_ended: false,
+            url,
+            is_stopping: false,
         };
         server.wait_until_ready(end)?;
         Ok(server)
-    }
-
-    /// Returns the device's name or address in the network.
-    fn host(&self, device: &regatta_types::DeviceId, store: &Store) -> Result<String, Failure> {
-        if let Some(host) = &self.host {
-            return Ok(host.clone());
-        }
-        let login = store.devices().login(device)?;
-        let login = login.ok_or_else(|| {
-            Failure::misuse("the device was not deployed over SSH from here, so its address is not known")
-                .hint("name it with --host")
-        })?;
-        let host = login.rsplit_once('@').map_or(login.as_str(), |(_, host)| host);
-        Ok(host.split_once(':').map_or(host, |(host, _)| host).to_owned())
     }
 
     fn settings(&self) -> Result<EngineSettings, Failure> {
@@ -145,34 +121,21 @@ impl DeviceServerArgs {
         let named = named
             .iter()
             .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-        let further = self
-            .server_set
-            .iter()
-            .map(|set| (set.key.as_str(), set.value.as_str()));
-        let engine = Some(EngineKind::Server);
-        EngineSettings::parse(engine, named.chain(further)).map_err(|error| {
-            let error = RunRequestError::EngineSetting { engine, error };
-            let hint = error.hint();
-            Failure::usage(error).optional_hint(hint)
-        })
+        let further = self.server_set.iter().map(Assignment::as_pair);
+        let mut settings = engine_settings(Some(EngineKind::Server), named.chain(further))?;
+        settings.server_port.get_or_insert(DEFAULT_PORT);
+        settings.server_context.get_or_insert(DEFAULT_CONTEXT);
+        Ok(settings)
     }
 }
 
-/// The lab of a command.
-#[derive(Clone, Copy)]
-pub(super) struct LabHandles<'a> {
-    pub(super) context: &'a Context,
-    pub(super) workspace: &'a Workspace,
-    pub(super) store: &'a Store,
-}
-
-/// A run of a device that serves a model. When this is dropped, the run is aborted unless it was ended.
+/// A run of a device that serves a model. When this is dropped, the run is aborted unless its server was stopped.
 pub(super) struct DeviceServer<'a> {
     lab: LabHandles<'a>,
     device: String,
     run: RunId,
     pub(super) url: String,
-    is_ended: bool,
+    is_stopping: bool,
 }
 
 impl DeviceServer<'_> {
@@ -188,94 +151,56 @@ impl DeviceServer<'_> {
 
     fn wait_until_ready(&self, end: &AtomicBool) -> Result<(), Failure> {
         tell(&format!("{} starts the server: run {}", self.device, self.run));
+        let mut watch = DeviceWatch::default();
         loop {
-            let row = self.row()?;
+            let row = self.lab.row(self.run)?;
             if row.is_over() {
-                return Err(self.failed(&row));
+                let reason =
+                    run_failure(&row).map_or_else(|| "its run has ended".to_owned(), |(_, reason)| reason);
+                let files = self.lab.workspace.run(row.id).files();
+                return Err(
+                    Failure::could_not(format!("{} cannot serve the model: {reason}", self.device))
+                        .hint(format!("the server's output: {}", files.display())),
+                );
             }
             if row.state.phase == RunPhase::Running {
                 return Ok(());
             }
             if end.load(Ordering::Relaxed) {
-                return Err(Failure::interrupted("the server was not waited for"));
+                return Err(Failure::interrupted(
+                    "interrupted while the server started; its run is being aborted",
+                ));
             }
-            self.expect_served()?;
+            if !self.lab.workspace.is_served() {
+                return Err(Failure::could_not(
+                    "the coordinator has ended; the run of the server is aborted when it is started again",
+                ));
+            }
+            let report = watch.look(std::slice::from_ref(&row), self.lab.store)?;
+            report.changes.iter().for_each(|change| tell(change));
             thread::sleep(PAUSE);
         }
     }
 
-    /// Stops the server, waits for the run's record, and copies the run into the directory of the endpoints run.
-    pub(super) fn end(mut self, output: &Path) -> Result<DeviceRun, Failure> {
-        self.is_ended = true;
+    /// Requests the end of the server. Its run then completes.
+    pub(super) fn stop(&mut self) -> Result<(), Failure> {
         tell(&format!("{} stops the server and delivers its log", self.device));
-        // A server that has ended has failed the run.
-        let _ = self.lab.store.runs().request_finish(self.run)?;
-        let row = loop {
-            let row = self.row()?;
-            if row.is_over() {
-                break row;
-            }
-            self.expect_served()?;
-            thread::sleep(PAUSE);
-        };
-        let directory = output.join(DEVICE);
-        let lines = export::export(self.lab.workspace, self.lab.store, &row, &directory)?;
-        lines.iter().for_each(|line| tell(line));
-        let evidence = directory.join("files").join(document_name::EVIDENCE);
-        let evidence = sha256_of_file(&evidence).map(|hash| hash.hex());
-        let failure = match (row.state.phase, &evidence) {
-            (RunPhase::Done, Ok(_)) => None,
-            (RunPhase::Done, Err(error)) => Some(format!("it has no evidence: {error}")),
-            _ => Some(reason(&row)),
-        };
-        Ok(DeviceRun {
-            evidence_sha256: evidence.ok(),
-            failure,
-            ..self.document()
-        })
-    }
-
-    fn row(&self) -> Result<RunRow, Failure> {
-        let row = self.lab.store.runs().get(self.run)?;
-        row.ok_or_else(|| Failure::could_not(format!("run {} is missing from the store", self.run)))
-    }
-
-    fn expect_served(&self) -> Result<(), Failure> {
-        if self.lab.workspace.is_served() {
-            return Ok(());
-        }
-        Err(
-            Failure::could_not("the coordinator has ended; the server may still run on the device").hint(
-                format!(
-                    "start it again, then: {}",
-                    self.lab.context.command(&format!("runs abort {}", self.run))
-                ),
-            ),
-        )
-    }
-
-    fn failed(&self, row: &RunRow) -> Failure {
-        Failure::could_not(format!("{} cannot serve the model: {}", self.device, reason(row))).hint(format!(
-            "the server's output: {}",
-            self.lab.workspace.run(row.id).files().display()
-        ))
+        // A server that has ended by itself has failed the run.
+        let _ = self.lab.store.runs().request_server_stop(self.run)?;
+        self.is_stopping = true;
+        Ok(())
     }
 }
 
 impl Drop for DeviceServer<'_> {
     fn drop(&mut self) {
-        if !self.is_ended {
-            // The limit ends the run otherwise.
+        if !self.is_stopping {
+            // Otherwise the limit ends the run.
             let _ = self
                 .lab
                 .store
                 .runs()
-                .request_abort(self.run, "the client of its server did not run to its end");
+                .request_abort(self.run, "its client did not complete the measurement");
         }
     }
-}
-
-fn reason(row: &RunRow) -> String {
-    let reason = row.state.reason.clone();
-    reason.unwrap_or_else(|| format!("its run is {}", row.state.phase))
 }

@@ -1,6 +1,8 @@
 //! `regatta endpoints`: benchmarks that MLCommons' endpoints harness runs against a model server. The work is `coordinator/endpoints`'; here are
 //! flags, progress, reports and exit codes.
 
+mod collect;
+mod device_address;
 mod device_server;
 mod run;
 mod stage;
@@ -23,6 +25,8 @@ pub(super) enum Command {
     // `--version` is the round, as in other commands.
     #[command(disable_version_flag = true)]
     Run(Box<run::Args>),
+    /// Complete a run whose command ended before its device had delivered its part
+    Collect(collect::CollectArgs),
     /// Create a submission tree from a run
     Stage(stage::Args),
 }
@@ -70,6 +74,7 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Setup(args) => setup(args, context),
         Command::Run(args) => run::run(args, context),
+        Command::Collect(args) => collect::run(args, context),
         Command::Stage(args) => stage::run(args, context),
     }
 }
@@ -111,11 +116,12 @@ fn failure(error: EndpointsError) -> Failure {
         EndpointsError::UnknownValue(_) => {
             Some("client-config.yaml of a run has all values, such as model_params.max_new_tokens")
         }
-        EndpointsError::Server { .. } => {
-            Some("start the server first; --model is the name that GET /v1/models returns")
-        }
-        EndpointsError::Exists(_) => {
-            Some("name a new directory with --output, or a tree without this result with --add-to")
+        EndpointsError::Server { .. } => Some(
+            "a server of your own must run first, and a device's must be reachable from here (--host); --model is the name that GET /v1/models returns",
+        ),
+        EndpointsError::Exists(_) => Some("name a new directory with --output"),
+        EndpointsError::ResultExists(_) => {
+            Some("name a tree without a result of this benchmark and system with --add-to")
         }
         EndpointsError::NoSystem { .. } => {
             Some("--submitter and --system are those of the tree; --description adds a system")

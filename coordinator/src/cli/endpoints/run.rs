@@ -1,7 +1,7 @@
 //! `regatta endpoints run`: its flags, progress and report.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use super::{
     ClientArgs,
-    device_server::{DeviceServerArgs, LabHandles},
+    collect::{LabHandles, collect},
+    device_server::DeviceServerArgs,
     failure,
 };
 use crate::{
@@ -139,24 +140,29 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             workspace: &workspace,
             store: &store,
         };
-        let server = args
+        let mut server = args
             .device
             .start(&args.benchmark, args.round.as_deref(), &catalogue, lab, &end)?;
         request.target.url.clone_from(&server.url);
-        request.device_run = Some(server.document());
+        let device_run = server.document();
+        request.device_run = Some(device_run.clone());
         let mut session = measure(&request, context, &end)?;
-        let ended = server.end(&args.output)?;
-        session.end_device_run(&args.output, ended).map_err(failure)?;
+        server.stop()?;
+        // The user may end this wait too.
+        let end = end_requested(&runtime)?;
+        collect(&mut session, &device_run, &args.output, lab, &end)?;
         session
     } else {
         measure(&request, context, &end)?
     };
-    context.print(&document(&session, args), || text(&session, args))?;
+    context.print(&document(&session, args), || text(&session, &args.output))?;
     match &session.end {
         SessionEnd::Interrupted => Err(Failure::interrupted("the run was ended")),
         SessionEnd::ClientFailed(reason) => Err(Failure::could_not(format!("the client failed: {reason}"))
             .hint(format!("its output is in {}/client.log", args.output.display()))),
-        _ if session.is_result() || (args.rehearsal && session.end == SessionEnd::Completed) => {
+        _ if session.is_result()
+            || (args.rehearsal && session.end == SessionEnd::Completed && session.is_served()) =>
+        {
             Ok(ExitCode::Success)
         }
         _ => Ok(ExitCode::Negative),
@@ -244,7 +250,8 @@ fn document(session: &EndpointsSession, args: &Args) -> Value {
     json!({ "run": args.output, "is_result": session.is_result(), "session": session })
 }
 
-fn text(session: &EndpointsSession, args: &Args) -> String {
+/// Describes a run in `directory`.
+pub(super) fn text(session: &EndpointsSession, directory: &Path) -> String {
     let mut lines = vec![match &session.end {
         SessionEnd::Completed if session.is_result() => "The run is complete.".to_owned(),
         SessionEnd::Completed if session.is_rehearsal => {
@@ -258,15 +265,18 @@ fn text(session: &EndpointsSession, args: &Args) -> String {
         SessionEnd::ClientFailed(_) => "The client failed.".to_owned(),
     }];
     lines.extend(figures(&session.outcome));
+    if let Some(failure) = session.device_failure() {
+        lines.push(format!("  the device: {failure}"));
+    }
     if session.end == SessionEnd::Completed {
         let problems = session.outcome.problems.iter();
         lines.extend(problems.map(|problem| format!("  {}: {}", problem.file, problem.text)));
     }
-    let output = args.output.display();
+    let output = directory.display();
     lines.push(format!("files: {output}"));
     if session.is_result() {
         lines.push(format!(
-            "next: regatta endpoints stage {output} --division closed --submitter NAME --system NAME --description FILE --measurements FILE --output DIR"
+            "next: regatta endpoints stage {output} --division closed --submitter NAME --system NAME --description FILE --measurements FILE --output DIR (or --add-to TREE)"
         ));
     }
     lines.join("\n")

@@ -13,8 +13,8 @@ use regatta_lab_views::wording;
 const TRIES: usize = 2;
 
 impl Session<'_> {
-    /// Runs the audits of the runs. A scenario with an audit that failed is measured again before its audits are: on a machine with other work, speeds
-    /// that are compared must be measured one after another. Its new run replaces the earlier one.
+    /// Runs the audits. If one fails, its scenario is measured again first, because audits compare speeds, which drift on a busy machine. The new run
+    /// replaces the earlier one.
     pub(super) fn audit(
         &self,
         store: &Store,
@@ -73,7 +73,7 @@ impl Session<'_> {
         Ok(requested)
     }
 
-    /// Repeats the performance runs of these scenarios. One that is not good replaces none.
+    /// Repeats the performance runs of these scenarios. A new run that is not good does not replace the earlier one.
     fn measure_again(
         &self,
         scenarios: &[Scenario],

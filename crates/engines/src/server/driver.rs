@@ -189,7 +189,7 @@ impl ServerDriver {
             return Some(unknown);
         }
         if !self.texts().any(|text| text.contains("{port}")) {
-            return Some("`command` lacks {port}: a free port is chosen for each run".to_owned());
+            return Some("`command` and `environment` have no {port}; each run has its own port".to_owned());
         }
         if !self.ready.path.starts_with('/') {
             return Some("`ready.path` does not begin with /".to_owned());
@@ -220,9 +220,11 @@ impl ServerDriver {
     }
 
     /// Returns names and values of the process's environment variables.
-    pub(super) fn environment(&self, values: &CommandValues<'_>) -> impl Iterator<Item = (&String, String)> {
+    pub(super) fn environment(&self, values: &CommandValues<'_>) -> BTreeMap<String, String> {
         let variables = self.environment.iter();
-        variables.map(|(name, value)| (name, values.fill(value)))
+        variables
+            .map(|(name, value)| (name.clone(), values.fill(value)))
+            .collect()
     }
 
     /// Returns how requests for at most `max_tokens` tokens are written and answered.
@@ -357,8 +359,7 @@ mod tests {
             max_tokens: 8,
         };
         let ollama = ServerDriver::named(Some("ollama")).unwrap();
-        let mut variables = ollama.environment(&values);
-        assert!(variables.any(|(name, value)| name == "OLLAMA_HOST" && value == "0.0.0.0:4321"));
+        assert_eq!(ollama.environment(&values)["OLLAMA_HOST"], "0.0.0.0:4321");
         let requests = driver.requests(8, true).unwrap();
         let body: serde_json::Value = serde_json::from_slice(&requests.body(&[5, -1, 7])).unwrap();
         assert_eq!(body["prompt"], serde_json::json!([5, -1, 7]));
@@ -373,7 +374,7 @@ mod tests {
             text.replace(from, to)
         };
         let faults = [
-            (text("{port}", "8080"), "lacks {port}"),
+            (text("{port}", "8080"), "have no {port}"),
             (
                 text("{model}", "{weights}"),
                 "{weights} is not a placeholder; known are model, host, port",

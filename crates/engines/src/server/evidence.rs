@@ -1,6 +1,7 @@
 //! What a model server was, for the run's records: program, model, arguments, process.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -19,6 +20,8 @@ pub(super) struct Evidence {
     schema: u16,
     /// Program and arguments.
     command: Vec<String>,
+    /// The variables that the driver sets.
+    environment: BTreeMap<String, String>,
     /// The executable of the process. Of a script, it is the interpreter.
     program: PathBuf,
     program_sha256: Option<String>,
@@ -40,6 +43,7 @@ impl Evidence {
         Ok(Self {
             schema: 1,
             command: process.command.clone(),
+            environment: process.environment.clone(),
             program_sha256: sha256_of_file(&program).ok().map(|hash| hash.hex()),
             program,
             model: model.to_owned(),

@@ -7,8 +7,8 @@
 mod answer;
 mod driver;
 mod evidence;
-mod for_clients;
 mod http;
+mod model_server;
 mod process;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use regatta_types::{
     engine_settings::EngineSettings,
 };
 
-pub use self::for_clients::ModelServer;
+pub use self::model_server::ModelServer;
 use self::{
     answer::{AnswerError, AnswerReader, AnswerTokens},
     driver::{CommandValues, Requests, ServerDriver},

@@ -1,7 +1,8 @@
-//! The process of a model server: started on a free port, watched until it is ready, stopped with all of its children. It ends with the process
+//! The process of a model server: started on a free port or on the one of the settings, watched until it is ready, stopped with all of its children. It ends with the process
 //! that started it, however that ends.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, Read as _, Seek as _, SeekFrom},
     net::{Ipv4Addr, SocketAddr, TcpListener},
@@ -44,7 +45,7 @@ const LAST_LINES: usize = 5;
 pub(super) enum ServerError {
     #[error("the server's program cannot be started")]
     Start(#[source] io::Error),
-    #[error("the server cannot listen on port {0}; hint: `--set server_port=N` names another one")]
+    #[error("the server cannot listen on port {0}; hint: the setting `server_port` names another")]
     Port(u16, #[source] io::Error),
     #[error("the server {}{}", ended(*.0), last_lines(.1))]
     Ended(Option<ExitStatus>, String),
@@ -94,6 +95,8 @@ pub(super) struct ServerProcess {
     pub(super) pid: u32,
     /// Program and arguments.
     pub(super) command: Vec<String>,
+    /// The variables that the driver sets.
+    pub(super) environment: BTreeMap<String, String>,
 }
 
 impl ServerProcess {
@@ -106,6 +109,7 @@ impl ServerProcess {
         let listen = listening_address(values.listen)?;
         let values = CommandValues { listen, ..values };
         let command = driver.command(&values);
+        let environment = driver.environment(&values);
         // It also listens on the loopback interface.
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listen.port()));
         let pid_file = log.with_extension("pid");
@@ -115,7 +119,7 @@ impl ServerProcess {
             .args(["-c", WATCHED])
             .arg(&pid_file)
             .args(&command)
-            .envs(driver.environment(&values))
+            .envs(&environment)
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(output)
@@ -134,6 +138,7 @@ impl ServerProcess {
             stop_limit: driver.stop_limit(),
             pid: 0,
             command,
+            environment,
         };
         let ready = process.wait_until_ready(&driver.ready);
         let pid = fs::read_to_string(&pid_file);

@@ -64,8 +64,9 @@ pub struct RunSpec {
 super::document!(RunSpec, "run spec", 7);
 
 impl RunSpec {
-    /// Returns the schema number of a spec: 7 for a model server, 6 for a removal of engines, 5 for an inspection, 4 for any other task that is not a measurement, 3 with a
-    /// gate, 2 with a state, and otherwise 1. Agents that do not know a field refuse the spec instead of ignoring the field.
+    /// Returns the schema number of a spec: 7 for a model server, 6 for a removal of engines, 5 for an inspection, 4 for any other task that is
+    /// not a measurement, 3 with a gate, 2 with a state, and otherwise 1. Agents that do not know a field refuse the spec instead of ignoring
+    /// the field.
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>, gate: Option<&GateSpec>, task: RunTask) -> u16 {
         match (task, state, gate) {
@@ -101,7 +102,7 @@ pub enum RunTask {
     Tune,
     /// The device removes the engines whose keys are in the setting `gpu_engine` from its cache.
     EngineRemoval,
-    /// The device runs the model server of the engine settings, until it is told to finish. A client elsewhere measures it.
+    /// The device serves a model with the engine settings until the coordinator stops the server. A client on another machine measures it.
     ModelServer,
 }
 

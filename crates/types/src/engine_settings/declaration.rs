@@ -495,7 +495,7 @@ declare! {
     /// The port that the server listens on.
     server_port: u16 {
         value_type: integer(1, 65_535, "the number of a port"),
-        default: "a free one; 8080 for a client on another machine",
+        default: "a free one; `endpoints run --device`: 8080",
         engines: &[ModelServer],
         ignored_by: &[Null, Sim],
     }
@@ -503,7 +503,7 @@ declare! {
     /// The tokens that the server keeps for all requests at a time.
     server_context: usize {
         value_type: integer(1, 1 << 32, "a number of tokens"),
-        default: "those of the longest prompts and answers; 32768 for a client on another machine",
+        default: "those of the longest prompts and answers; `endpoints run --device`: 32768",
         engines: &[ModelServer],
         ignored_by: &[Null, Sim],
     }

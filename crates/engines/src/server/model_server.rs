@@ -14,11 +14,6 @@ use super::{
 };
 use crate::EngineError;
 
-/// The port that servers listen on unless the settings name another.
-const DEFAULT_PORT: u16 = 8080;
-/// The tokens of all requests at a time unless the settings name another number: those of the reference for multi-turn conversations.
-const DEFAULT_CONTEXT: usize = 32_768;
-
 /// A running model server for clients on other machines. It is stopped when this is dropped.
 #[derive(Debug)]
 pub struct ModelServer {
@@ -40,22 +35,19 @@ impl ModelServer {
     ) -> Result<Self, EngineError> {
         let driver = ServerDriver::named(settings.server.as_deref()).and_then(ServerDriver::for_clients);
         let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
-        let model = named_model(settings, scratch).ok_or_else(|| {
-            EngineError::Settings("the setting `server_model` names no file or directory".into())
-        })?;
+        let model = named_model(settings, scratch).ok_or_else(|| missing("server_model"))?;
         if !model.exists() {
             let missing = format!("the server's model {} does not exist", model.display());
             return Err(EngineError::Settings(missing.into()));
         }
+        let context = settings.server_context.ok_or_else(|| missing("server_context"))?;
+        let port = settings.server_port.ok_or_else(|| missing("server_port"))?;
         let values = CommandValues {
             model: &model,
-            listen: SocketAddr::from((
-                Ipv4Addr::UNSPECIFIED,
-                settings.server_port.unwrap_or(DEFAULT_PORT),
-            )),
-            context: settings.server_context.unwrap_or(DEFAULT_CONTEXT),
+            listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+            context,
             parallel: settings.inference_streams.unwrap_or(1),
-            max_tokens: settings.server_context.unwrap_or(DEFAULT_CONTEXT),
+            max_tokens: context,
         };
         let process = ServerProcess::start(&driver, values, &files.join(LOG)).map_err(unavailable)?;
         let evidence = Evidence::of(&process, &model).map_err(unavailable)?;
@@ -82,4 +74,9 @@ impl ModelServer {
     pub fn check_runs(&self) -> Result<(), EngineError> {
         self.process.check_runs().map_err(unavailable)
     }
+}
+
+/// The coordinator sets all of them.
+fn missing(setting: &str) -> EngineError {
+    EngineError::Settings(format!("the setting `{setting}` is missing").into())
 }
