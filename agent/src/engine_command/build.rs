@@ -1,28 +1,20 @@
 //! `engine build`: finds the engine in the cache, or checks memory, builds the engine and stores it.
 
 use std::{
-    io,
     path::{Path, PathBuf},
     time::Instant,
 };
 
-use anyhow::Context as _;
-use regatta_engines::{
-    chip::this_chip,
-    tensorrt::{bounded_workspace, calibration::OnDevice},
-};
-use regatta_fsutil::{
-    hash::sha256_hex,
-    regular_file::{self, MAX_TEXT},
-};
+use regatta_engines::{chip::this_chip, tensorrt::bounded_workspace};
+use regatta_fsutil::hash::sha256_hex;
 use regatta_tensorrt::{
-    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt,
+    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, Scale, TensorRt,
     plugin_hashes,
 };
 use regatta_types::ExitCode;
 
 use super::{
-    calibration::{calibrated, find_samples, for_scales, say_calibrating},
+    calibration::{KeptScales, find_samples, find_scales},
     installation::open,
     memory,
     print::{self, say},
@@ -66,45 +58,41 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<ExitCode, Failure> {
         memory::check(model_bytes, settings.workspace_bytes)?;
     }
     settings.timing_cache = cache.timing_cache(&manifest);
-    // The samples have this scale, whatever the calibration found for the input.
-    let set_input_scale = |settings: &mut BuildSettings| {
-        if let Some((input, scale)) = scaled_input
-            && !settings.calibration_cache.is_empty()
-        {
-            settings.calibration_cache = scale.in_cache(&settings.calibration_cache, input);
-        }
-    };
-    let Some(samples) = &samples else {
-        set_input_scale(&mut settings);
-        let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
-        return show(args, &place, &entry);
-    };
     let scales = manifest.calibration_file();
-    let kept = args.place.cache.join(&scales);
-    settings.calibration_cache = match regular_file::read(&kept, MAX_TEXT) {
-        _ if args.force_calibration => Vec::new(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        found => {
-            found.with_context(|| format!("the calibration scales in {} cannot be read", kept.display()))?
-        }
+    let mut on_device = match &samples {
+        None => None,
+        Some(samples) => find_scales(
+            &tensorrt,
+            &mut settings,
+            &model,
+            samples,
+            &KeptScales {
+                cache: &cache,
+                directory: place,
+                name: &scales,
+                is_ignored: args.force_calibration,
+            },
+        )?,
     };
-    let mut on_device = None;
-    if !settings.calibration_cache.is_empty() {
-        say(&format!("calibration scales found in {}", kept.display()));
-    } else if let Some(plain) = for_scales(&settings, &model, samples) {
-        say_calibrating(&settings, &plain, samples);
-        settings.calibration_cache = calibrated(&tensorrt, &plain, samples)?;
-        cache.store_file(&scales, &settings.calibration_cache)?;
-    } else {
-        say_calibrating(&settings, &settings, samples);
-        on_device = Some(OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?);
+    if let Some((input, scale)) = scaled_input {
+        set_input_scale(&mut settings, input, scale);
     }
-    set_input_scale(&mut settings);
     // The cache of another build is kept already, without the samples' scale.
     let kept_as = on_device.is_some().then_some(&*scales);
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, kept_as)?;
     show(args, &place, &entry)
+}
+
+/// Gives an input the scale of its samples, whatever the calibration found for it.
+fn set_input_scale(settings: &mut BuildSettings, input: &str, scale: Scale) {
+    if settings.calibration_cache.is_empty() {
+        say(&format!(
+            "warning: without calibration, the scales are those of the network's Q/DQ layers; the first one after {input} must have {scale}"
+        ));
+    } else {
+        settings.calibration_cache = scale.in_cache(&settings.calibration_cache, input);
+    }
 }
 
 /// Limits the workspace to a share of this machine's memory.

@@ -1,8 +1,12 @@
 //! Calibration of `engine build`: finds the samples, and finds scales in a separate build where the engine's own build cannot use every sample
 //! once. Reading samples is a task of `regatta_engines`, and finding scales one of TensorRT.
 
+use std::{io, path::Path};
+
+use anyhow::Context as _;
 use regatta_engines::tensorrt::calibration::{OnDevice, Samples};
-use regatta_tensorrt::{BuildSettings, InputShape, IoFormat, Model, TensorRt, Version};
+use regatta_fsutil::regular_file::{self, MAX_TEXT};
+use regatta_tensorrt::{BuildSettings, EngineCache, InputShape, IoFormat, Model, TensorRt, Version};
 
 use super::{print::say, watch::watched};
 use crate::{
@@ -29,13 +33,52 @@ pub(super) fn find_samples(args: &EngineBuildArgs, version: Version) -> Result<O
     Ok(Some(samples))
 }
 
+/// The file of scales that an earlier build kept in the engine cache.
+pub(super) struct KeptScalesScales<'a> {
+    pub(super) cache: &'a EngineCache,
+    pub(super) directory: &'a Path,
+    pub(super) name: &'a str,
+    pub(super) is_ignored: bool,
+}
+
+/// Fills in the settings' calibration cache from an earlier build, or from a build for the scales alone. Returns the samples instead if the
+/// engine's own build is to find the scales.
+///
+/// # Errors
+/// Fails when the kept scales or the samples cannot be read, or when the calibration fails.
+pub(super) fn find_scales<'a>(
+    tensorrt: &TensorRt,
+    settings: &mut BuildSettings,
+    model: &Model,
+    samples: &'a Samples,
+    kept: &KeptScales<'_>,
+) -> Result<Option<OnDevice<'a>>, Failure> {
+    let file = kept.directory.join(kept.name);
+    settings.calibration_cache = match regular_file::read(&file, MAX_TEXT) {
+        _ if kept.is_ignored => Vec::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        found => {
+            found.with_context(|| format!("the calibration scales in {} cannot be read", file.display()))?
+        }
+    };
+    if !settings.calibration_cache.is_empty() {
+        say(&format!("calibration scales found in {}", file.display()));
+    } else if let Some(plain) = for_scales(settings, model, samples) {
+        say_calibrating(settings, &plain, samples);
+        settings.calibration_cache = calibrated(tensorrt, &plain, samples)?;
+        kept.cache.store_file(kept.name, &settings.calibration_cache)?;
+    } else {
+        say_calibrating(settings, settings, samples);
+        return Ok(Some(
+            OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?,
+        ));
+    }
+    Ok(None)
+}
+
 /// Returns the settings of a build for its scales alone, if the samples do not have the type, layout or shape of the engine's input, or do not
 /// fill its batches. A network with a fixed batch takes no other: its samples are repeated until they fill the batches.
-pub(super) fn for_scales(
-    settings: &BuildSettings,
-    model: &Model,
-    samples: &Samples,
-) -> Option<BuildSettings> {
+fn for_scales(settings: &BuildSettings, model: &Model, samples: &Samples) -> Option<BuildSettings> {
     let size = |shape: &InputShape| shape.dims.iter().map(|&dim| u64::from(dim)).product::<u64>();
     // Samples have the largest of an input's shapes.
     let is_largest = |shape: &&InputShape| {
@@ -67,7 +110,7 @@ pub(super) fn for_scales(
 }
 
 /// Says that a build calibrates, in which batches, and with which input, if these are not the engine's own.
-pub(super) fn say_calibrating(settings: &BuildSettings, calibrating: &BuildSettings, samples: &Samples) {
+fn say_calibrating(settings: &BuildSettings, calibrating: &BuildSettings, samples: &Samples) {
     let (batch, count) = (calibrating.batch, samples.count());
     let mut line = match samples.repetitions(batch) {
         1 => format!("calibrating over {count} samples"),
@@ -83,11 +126,7 @@ pub(super) fn say_calibrating(settings: &BuildSettings, calibrating: &BuildSetti
 }
 
 /// Returns the calibration cache of a build that does not keep its engine.
-pub(super) fn calibrated(
-    tensorrt: &TensorRt,
-    settings: &BuildSettings,
-    samples: &Samples,
-) -> Result<Vec<u8>, Failure> {
+fn calibrated(tensorrt: &TensorRt, settings: &BuildSettings, samples: &Samples) -> Result<Vec<u8>, Failure> {
     let mut on_device = OnDevice::new(samples, settings.batch).map_err(Failure::could_not)?;
     let built = watched(tensorrt.shim_version().reports_progress(), |tell| {
         tensorrt.build(settings, tell, Some(&mut on_device))

@@ -143,7 +143,7 @@ fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
 /// Returns the int8 input whose samples have a scale of their own, and that scale, if the flags name one.
 ///
 /// # Errors
-/// Fails when no input takes int8, or when the flags do not say which input it is.
+/// Fails when inputs do not have the type int8, when the network has no input of that name, or when the flags name none of several.
 pub(super) fn scaled_input<'a>(
     args: &'a EngineBuildArgs,
     model: &'a Model,
@@ -156,14 +156,23 @@ pub(super) fn scaled_input<'a>(
             "--input-scale needs --input-dtype int8"
         )));
     }
-    let name = requested.name.as_deref().or(model.only_input()).ok_or_else(|| {
-        Failure::usage(anyhow::anyhow!(
+    let mut inputs = model.inputs().peekable();
+    match requested.name.as_deref().or(model.only_input()) {
+        // The inputs of a file that cannot be read are unknown. TensorRT reports what is wrong with it.
+        Some(name) if inputs.peek().is_none() || model.inputs().any(|input| input == name) => {
+            Ok(Some((name, requested.scale)))
+        }
+        Some(name) => Err(Failure::usage(anyhow::anyhow!(
+            "{} has no input {name}, which --input-scale names; its inputs are {}",
+            args.onnx.display(),
+            inputs.collect::<Vec<_>>().join(", ")
+        ))),
+        None => Err(Failure::usage(anyhow::anyhow!(
             "--input-scale does not name the input of {}; hint: --input-scale NAME={}",
             args.onnx.display(),
             requested.scale
-        ))
-    })?;
-    Ok(Some((name, requested.scale)))
+        ))),
+    }
 }
 
 /// Rejects an int8 build without scales. TensorRT would use other types for such layers, or fail after a long build.

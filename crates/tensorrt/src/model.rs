@@ -105,6 +105,11 @@ impl Model {
         }
     }
 
+    /// Returns the names of the inputs, in the order of the file. Old files also list weights here. Empty if the file is invalid.
+    pub fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().map(|input| &*input.name)
+    }
+
     /// Returns the names of the outputs, in the order of the file. An engine may have them in another order.
     #[must_use]
     pub fn outputs(&self) -> &[String] {
@@ -271,6 +276,7 @@ mod tests {
         let (_directory, only) = read_model(&field(7, &inputs[0]));
         assert_eq!(only.input_dims(None), Some(&[Some(64), Some(3)][..]));
         assert_eq!((only.only_input(), found.only_input()), (Some("weights"), None));
+        assert_eq!(only.inputs().collect::<Vec<_>>(), ["weights"]);
         let has_fixed_batch = [&only, &found, &read_model(b"no model").1].map(Model::has_fixed_batch);
         assert_eq!(has_fixed_batch, [true, false, false]);
     }

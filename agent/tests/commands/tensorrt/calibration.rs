@@ -189,6 +189,32 @@ fn an_engine_whose_input_has_another_type_is_calibrated_in_the_same_command() {
     assert!(other.stderr.contains("calibration scales found in "), "{other:?}");
 }
 
+/// A misspelt name would leave the samples with the scale that calibration found, and only the accuracy would show it.
+#[test]
+fn a_scale_of_samples_is_for_an_input_of_the_network() {
+    let place = Place::new();
+    let build = |flags: &[&str]| {
+        let words = "engine build --onnx model.onnx --precision int8 --input-dtype int8 --input-format chw4";
+        let words: Vec<&str> = words.split_ascii_whitespace().collect();
+        place.agent(&[&words[..], flags].concat(), &[])
+    };
+    let unreadable = build(&["--input-scale", "image=0.5"]);
+    assert_eq!(unreadable.code, 0, "{unreadable:?}");
+    let words = "warning: without calibration, the scales are those of the network's Q/DQ layers; the first one after image must have 0.5";
+    assert!(unreadable.stderr.contains(words), "{unreadable:?}");
+    place.write_network(&[0, 1, 8, 8]);
+    let samples = ["--calibration-samples", "samples"];
+    let misspelt = build(&[&samples[..], &["--input-scale", "images=0.5"]].concat());
+    assert_eq!(misspelt.code, 2, "{misspelt:?}");
+    let words = "model.onnx has no input images, which --input-scale names; its inputs are image\n";
+    assert!(misspelt.stderr.contains(words), "{misspelt:?}");
+    for scale in ["0.5", "image=0.5"] {
+        let built = build(&[&samples[..], &["--input-scale", scale, "--force-calibration"]].concat());
+        assert_eq!(built.code, 0, "{built:?}");
+        assert!(!built.stderr.contains("warning"), "{built:?}");
+    }
+}
+
 /// Without scales, TensorRT would run layers in other types, or fail after a long build.
 #[test]
 fn int8_without_scales_is_refused_before_the_build() {
