@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use regatta_catalogue::catalogue::{BenchmarkCatalogue, CatalogueError};
 use regatta_fsutil::regular_file::{self, MAX_TEXT};
 use regatta_types::{
-    benchmark::{Accuracy, AccuracyMetric, Benchmark, Dataset, DetectionClasses, Dtype, Model, Response},
+    benchmark::{Accuracy, Benchmark, Dataset, Dtype, Model, Response},
     documents::{Document as _, EngineKind, RunSpec},
     engine_settings::EngineSettings,
     layout::Layout,
@@ -181,15 +181,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             performance_samples,
         },
         prep: None,
-        accuracy: Accuracy {
-            metric: AccuracyMetric::Top1,
-            reference: 0.0,
-            factor: 1.0,
-            classes: DetectionClasses::Categories,
-            further: Vec::new(),
-            summaries: None,
-            spellings: None,
-        },
+        accuracy: Accuracy::of_classes(0.0, 1.0),
         mlperf_conf: BTreeMap::new(),
         downloads: Vec::new(),
         user_conf: BTreeMap::new(),

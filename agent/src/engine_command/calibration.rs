@@ -34,7 +34,7 @@ pub(super) fn find_samples(args: &EngineBuildArgs, version: Version) -> Result<O
 }
 
 /// The file of scales that an earlier build kept in the engine cache.
-pub(super) struct KeptScalesScales<'a> {
+pub(super) struct KeptScales<'a> {
     pub(super) cache: &'a EngineCache,
     pub(super) directory: &'a Path,
     pub(super) name: &'a str,

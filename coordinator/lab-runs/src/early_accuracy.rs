@@ -17,7 +17,7 @@ use regatta_lab_store::{
 };
 use regatta_types::{
     Mode, RunId,
-    benchmark::Benchmark,
+    benchmark::{AccuracyMetric, Benchmark, BoundSide},
     documents::{Delivery, EngineKind, RunSpec, RunTask, end_reason},
 };
 
@@ -53,8 +53,11 @@ pub(super) fn usual_delivery(
     }
 }
 
-/// Returns whether the first answers of a run are judged.
+/// Returns whether the first answers of a run are judged. A script may need all of them.
 fn is_judged(spec: &RunSpec) -> bool {
+    if spec.benchmark.accuracy.metric == AccuracyMetric::Script {
+        return false;
+    }
     let usual = usual_delivery(spec.mode, spec.engine.kind, spec.task, &spec.benchmark);
     (usual, spec.delivery) == (Delivery::Live, Delivery::Live)
 }
@@ -125,9 +128,13 @@ impl EarlyAccuracy {
             tracing::warn!(run = %run.run, "its first answers are not judged: that has ended the coordinator twice");
             return Ok(false);
         };
-        let target = spec.benchmark.accuracy.target();
+        let (side, target) = (spec.benchmark.accuracy.side(), spec.benchmark.accuracy.target());
+        let hopeless = match side {
+            BoundSide::AtLeast => HOPELESS_PART * target,
+            BoundSide::AtMost => target / HOPELESS_PART,
+        };
         match value {
-            Ok(value) if value < HOPELESS_PART * target => {
+            Ok(value) if !side.admits(value, hopeless) => {
                 let reason = format!(
                     "{}: it is {value:.3} for the first {ANSWERS} answers, and {target:.3} is needed; hint: `--stream after` runs without this check",
                     end_reason::HOPELESS_ACCURACY

@@ -9,9 +9,11 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_catalogue::catalogue::Catalogue;
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
+    benchmark::AccuracyMetric,
     documents::{AccuracyResult, DeliveryProof, Document as _, Record, RunSpec, end_reason},
 };
 
@@ -329,8 +331,15 @@ impl Finisher {
             return Ok(None);
         }
         let log = files.join(file_name::ACCURACY);
-        accuracy::judge(&spec.benchmark, None, &self.workspace.scratch(), &log)
-            .map(Some)
-            .map_err(NotJudged::of)
+        let scratch = self.workspace.scratch();
+        let judged = if spec.benchmark.accuracy.metric == AccuracyMetric::Script {
+            // The specification may come from elsewhere. Only the workspace's own file may name a command.
+            let catalogue = Catalogue::read(Some(&self.workspace.configs())).map_err(NotJudged::of)?;
+            let own = catalogue.benchmark(&spec.benchmark.name).map_err(NotJudged::of)?;
+            accuracy::judge_by_script(own, &scratch, &log)
+        } else {
+            accuracy::judge(&spec.benchmark, None, &scratch, &log)
+        };
+        judged.map(Some).map_err(NotJudged::of)
     }
 }

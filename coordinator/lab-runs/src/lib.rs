@@ -66,7 +66,7 @@ pub mod text_values;
 mod verify;
 pub mod vocabulary;
 
-pub use accuracy::{judge as judge_accuracy, line as accuracy_line};
+pub use accuracy::{judge as judge_accuracy, judge_by_script, line as accuracy_line};
 pub use cause::{RunEnd, cause_of_end};
 pub use device_check::{CheckVerdict, judge_check, speed};
 pub use device_judgement::judge_device;

@@ -15,14 +15,14 @@ use regatta_fsutil::regular_file;
 use regatta_mllog::read::ResponseCount;
 use regatta_types::{
     ExitCode,
-    benchmark::{AccuracyMetric, Benchmark},
+    benchmark::{AccuracyMetric, Benchmark, BoundSide},
     documents::AccuracyResult,
 };
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::exit::{CommandResult, Failure};
-use regatta_lab_runs::judge_accuracy;
+use regatta_lab_runs::{judge_accuracy, judge_by_script};
 use regatta_lab_store::workspace::Workspace;
 
 /// The result for one log.
@@ -71,8 +71,13 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
 fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path) -> Result<Judged, Failure> {
     let Some(script) = &args.official else {
         let scratch = scratch.ok_or_else(no_scratch)?;
+        let own = if benchmark.accuracy.metric == AccuracyMetric::Script {
+            judge_by_script(benchmark, scratch, log)?
+        } else {
+            judge_accuracy(benchmark, args.dtype, scratch, log)?
+        };
         return Ok(Judged {
-            own: Some(judge_accuracy(benchmark, args.dtype, scratch, log)?),
+            own: Some(own),
             figures: None,
             official: None,
             responses: None,
@@ -183,10 +188,10 @@ fn text(judged: &Judged) -> String {
 /// Formats the official script's line, and whether the accuracy target is met.
 fn line(found: &AccuracyResult) -> String {
     let target = found.target.unwrap_or(0.0);
-    let target = if found.is_fraction() {
-        format!("{target:.5}")
-    } else {
+    let target = if found.is_percentage() {
         format!("{target:.3}%")
+    } else {
+        format!("{target:.5}")
     };
     let missed: Vec<String> = found
         .further
@@ -215,12 +220,18 @@ fn bounds(figures: &AccuracyResult) -> String {
             if figure.is_reached() { "is" } else { "is NOT" }
         )
     });
-    let is_above = figures.target.is_none_or(|target| figures.value >= target);
+    let is_within = figures
+        .target
+        .is_none_or(|target| figures.side.admits(figures.value, target));
     let target = figures.target.unwrap_or(0.0);
     let first = format!(
-        "{} {} ≥ {target}",
+        "{} {} {} {target}",
         figures.metric,
-        if is_above { "is" } else { "is NOT" }
+        if is_within { "is" } else { "is NOT" },
+        match figures.side {
+            BoundSide::AtLeast => '≥',
+            BoundSide::AtMost => '≤',
+        }
     );
     std::iter::once(first)
         .chain(further)

@@ -9,12 +9,13 @@ use regatta_catalogue::{
 };
 use regatta_types::{
     ExitCode, Scenario,
-    benchmark::{Accuracy, AccuracyMetric, Benchmark, Response},
+    benchmark::{Accuracy, AccuracyMetric, Benchmark, BoundSide, Response},
 };
 use serde_json::{Value, json};
 
 use super::{
     Context,
+    context::print,
     data::{FileState, LocalFiles},
 };
 use crate::{
@@ -22,6 +23,9 @@ use crate::{
     tables,
 };
 use regatta_lab_store::workspace::Workspace;
+
+/// The schema of a benchmark's file. A test of `regatta-catalogue` makes it from the types.
+const SCHEMA: &str = include_str!("../../benchmark.schema.json");
 
 /// The use of a benchmark without an engine.
 const NO_ENGINE: &str = "`prep`, `data`, `accuracy` and staging know it, `run` does not";
@@ -40,13 +44,20 @@ pub(super) enum Command {
         /// The benchmark
         name: String,
     },
+    /// Print the JSON schema of a benchmark's file, for editors
+    Schema,
     /// Get and make all files that runs of benchmarks need, as far as they are freely available, and add them to the assets
     Prepare(prepare::PrepareArgs),
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
-    if let Command::Prepare(args) = command {
-        return prepare::run(args, context);
+    match command {
+        Command::Prepare(args) => return prepare::run(args, context),
+        Command::Schema => {
+            print(SCHEMA.trim_end())?;
+            return Ok(ExitCode::Success);
+        }
+        Command::List | Command::Show { .. } => {}
     }
     let workspace = context.open_if_there()?;
     let configs = workspace.as_ref().map(Workspace::configs);
@@ -55,8 +66,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let all_rounds = rounds.all().map_err(Failure::usage)?;
     let describe = |benchmark| Description::new(benchmark, &all_rounds, context, workspace.as_ref());
     match command {
-        // This does not need the rounds of all benchmarks.
-        Command::Prepare(_) => {}
+        // These do not need the rounds of all benchmarks.
+        Command::Prepare(_) | Command::Schema => {}
         Command::List => {
             let found: Vec<_> = benchmarks.all().into_iter().map(describe).collect();
             let documents: Vec<Value> = found.iter().map(Description::document).collect();
@@ -288,6 +299,11 @@ const fn metric(metric: AccuracyMetric) -> &'static str {
         AccuracyMetric::Wer | AccuracyMetric::EnglishWer => "1-WER",
         AccuracyMetric::Rouge => "ROUGE-1",
         AccuracyMetric::ClipFid => "CLIP",
+        AccuracyMetric::Top5 => "top-5",
+        AccuracyMetric::Auc => "AUC",
+        AccuracyMetric::MeanSquaredError => "MSE",
+        AccuracyMetric::ExactMatch => "exact match",
+        AccuracyMetric::Script => "script",
     }
 }
 
@@ -319,17 +335,12 @@ fn scenarios(scenarios: &[Scenario]) -> String {
 /// Formats a benchmark's target with its unit.
 fn target(accuracy: &Accuracy) -> String {
     let number = rounded(accuracy.target());
-    match accuracy.metric {
-        AccuracyMetric::Dice | AccuracyMetric::ClipFid => number,
-        AccuracyMetric::Top1
-        | AccuracyMetric::SquadF1
-        | AccuracyMetric::CocoMap
-        | AccuracyMetric::Wer
-        | AccuracyMetric::EnglishWer
-        | AccuracyMetric::Rouge => {
-            format!("{number} %")
-        }
-    }
+    let sign = match accuracy.side() {
+        BoundSide::AtLeast => "",
+        BoundSide::AtMost => "≤ ",
+    };
+    let unit = if accuracy.metric.is_percentage() { " %" } else { "" };
+    format!("{sign}{number}{unit}")
 }
 
 /// Formats a target without the noise of its product.

@@ -95,6 +95,7 @@ fn some_runs() -> Vec<RunRow> {
             missing: 0,
             duplicates: 0,
             target: Some(97.02),
+            side: regatta_types::benchmark::BoundSide::AtLeast,
             classes: Vec::new(),
             further: Vec::new(),
         }),

@@ -3,7 +3,9 @@
 use std::{fmt, fs::File, path::Path};
 
 use regatta_mllog::read::{AccuracyReader, MAX_RESPONSE, accuracy_file};
-use regatta_types::benchmark::{AccuracyMetric, Benchmark, Prep, SlidingWindows, Squad, SummaryFiles};
+use regatta_types::benchmark::{
+    AccuracyMetric, Benchmark, BoundSide, Prep, SlidingWindows, Squad, SummaryFiles,
+};
 
 use crate::{
     detection::{DetectionScore, detection},
@@ -11,7 +13,9 @@ use crate::{
     english::EnglishNormalizer,
     label::LabelType,
     measure_error::MeasureError,
+    measure_score::measure_score,
     repeated_responses::{count_different, is_padding},
+    score::Score,
     speech::{SpeechScore, SymbolType, TextRules, speech},
     squad::{SquadScore, squad},
     summaries::{SentenceModel, SummaryJudge, SummaryScore, TokenTexts, TokenType, read_expected},
@@ -32,6 +36,8 @@ pub struct MeasuredAccuracy {
     pub figure: AccuracyFigure,
     /// The target in the value's unit.
     pub target: f64,
+    /// The side of the target on which the value must be.
+    pub side: BoundSide,
     /// The number of samples without a response, of all samples that the benchmark's file promises.
     pub missing: usize,
     /// The number of responses that differ from the first response to the same sample.
@@ -45,7 +51,7 @@ impl MeasuredAccuracy {
     /// that a single right response would be enough.
     #[must_use]
     pub fn reached(&self) -> bool {
-        self.missing == 0 && self.figure.value() >= self.target
+        self.missing == 0 && self.side.admits(self.figure.value(), self.target)
     }
 }
 
@@ -64,6 +70,8 @@ pub enum AccuracyFigure {
     Speech(SpeechScore),
     /// Summaries of texts.
     Summaries(SummaryScore),
+    /// A metric of benchmarks of one's own.
+    Score(Score),
 }
 
 impl AccuracyFigure {
@@ -77,6 +85,7 @@ impl AccuracyFigure {
             Self::Segmentation(score) => score.mean,
             Self::Speech(score) => score.percent(),
             Self::Summaries(score) => score.rouge[0],
+            Self::Score(score) => score.value,
         }
     }
 
@@ -110,6 +119,7 @@ impl AccuracyFigure {
         match self {
             Self::Top1(top1) => Some(top1.good),
             Self::Squad(score) => Some(score.exact),
+            Self::Score(score) => score.correct,
             Self::Detection(_) | Self::Segmentation(_) | Self::Speech(_) | Self::Summaries(_) => None,
         }
     }
@@ -119,9 +129,7 @@ impl AccuracyFigure {
     pub fn classes(&self) -> Vec<f64> {
         match self {
             Self::Segmentation(score) => score.classes.clone(),
-            Self::Top1(_) | Self::Squad(_) | Self::Detection(_) | Self::Speech(_) | Self::Summaries(_) => {
-                Vec::new()
-            }
+            _ => Vec::new(),
         }
     }
 
@@ -144,6 +152,7 @@ impl AccuracyFigure {
             Self::Segmentation(score) => score.cases,
             Self::Speech(score) => score.utterances,
             Self::Summaries(score) => score.summaries,
+            Self::Score(score) => score.total,
         }
     }
 
@@ -166,6 +175,7 @@ impl AccuracyFigure {
             Self::Segmentation(score) => score.duplicates,
             Self::Speech(score) => score.duplicates,
             Self::Summaries(score) => score.duplicates,
+            Self::Score(score) => score.duplicates,
         }
     }
 
@@ -179,6 +189,7 @@ impl AccuracyFigure {
             Self::Segmentation(score) => &score.missing,
             Self::Speech(score) => &score.missing,
             Self::Summaries(score) => &score.missing,
+            Self::Score(score) => &score.missing,
         }
     }
 }
@@ -192,6 +203,7 @@ impl fmt::Display for AccuracyFigure {
             Self::Segmentation(score) => score.fmt(f),
             Self::Speech(score) => score.fmt(f),
             Self::Summaries(score) => score.fmt(f),
+            Self::Score(score) => score.fmt(f),
         }
     }
 }
@@ -257,6 +269,21 @@ pub fn measure(
                 });
             }
         },
+        (
+            AccuracyMetric::Top5
+            | AccuracyMetric::Auc
+            | AccuracyMetric::MeanSquaredError
+            | AccuracyMetric::ExactMatch
+            | AccuracyMetric::Script,
+            _,
+        ) => match label_type {
+            None => AccuracyFigure::Score(measure_score(benchmark, log, scratch)?),
+            Some(_) => {
+                return Err(MeasureError::NoLabelType {
+                    benchmark: benchmark.name.clone(),
+                });
+            }
+        },
         (AccuracyMetric::ClipFid, _) => {
             return Err(MeasureError::Elsewhere {
                 benchmark: benchmark.name.clone(),
@@ -287,6 +314,7 @@ pub fn measure(
     let answered = benchmark.dataset.total_samples.saturating_sub(missing);
     Ok(MeasuredAccuracy {
         target: benchmark.accuracy.target(),
+        side: benchmark.accuracy.side(),
         missing,
         different,
         is_padded: different == 0 && is_padding(&benchmark.dataset, answered, repeated),

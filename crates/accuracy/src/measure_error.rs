@@ -10,6 +10,9 @@ use crate::{
     detection::DetectionScoreError,
     dice::DiceError,
     english::SpellingsError,
+    expected_values::ExpectedValuesError,
+    first_responses::ResponseError,
+    own_script::ScriptError,
     speech::SpeechScoreError,
     squad::SquadScoreError,
     summaries::{ExpectedSummaryError, SentenceModelError, SummaryScoreError, TokenizerError},
@@ -150,6 +153,47 @@ pub enum MeasureError {
         /// The cause, with its entry.
         #[source]
         source: SquadScoreError,
+    },
+    /// The log contains no value of a metric of one's own.
+    #[error("no accuracy can be computed from {path}", path = path.display())]
+    Score {
+        /// The log.
+        path: PathBuf,
+        /// The cause, with its entry.
+        #[source]
+        source: ResponseError,
+    },
+    /// The expected values cannot be read.
+    #[error("the expected values of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
+    ExpectedValues {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: ExpectedValuesError,
+    },
+    /// The benchmark's file names no expected values.
+    #[error("the file of benchmark {benchmark} names no `expected` under [accuracy]")]
+    NoExpected {
+        /// The benchmark's name.
+        benchmark: String,
+    },
+    /// The script of the benchmark's file has no figure.
+    #[error("the accuracy of benchmark {benchmark} cannot be computed by its script")]
+    Script {
+        /// The benchmark's name.
+        benchmark: String,
+        /// The cause.
+        #[source]
+        source: ScriptError,
+    },
+    /// A script computes the accuracy, and runs only from the user's own file.
+    #[error(
+        "the script of benchmark {benchmark} computes its accuracy; hint: regatta accuracy {benchmark} --log LOG"
+    )]
+    NeedsScript {
+        /// The benchmark's name.
+        benchmark: String,
     },
     /// The log contains no detections.
     #[error("no mAP can be computed from {path}", path = path.display())]

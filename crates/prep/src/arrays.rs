@@ -16,10 +16,11 @@ use regatta_types::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
+    array_samples,
     error::PrepError,
     npy::{self, NpyError},
     report::PrepReport,
-    samples::{begin, write_document, write_manifest},
+    samples::{MapFile, begin, write_document, write_manifest},
 };
 
 /// The number of bytes that are read at a time.
@@ -32,18 +33,23 @@ pub(crate) fn prepare(
     out: &Path,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
+    let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
+    if let [only] = &inputs[..] {
+        return array_samples::prepare(benchmark, only, data, out, progress);
+    }
     let dir = out.join(&benchmark.dataset.dir);
     let total = benchmark.dataset.total_samples;
     // Read before it is replaced, to report whether the arrays have changed.
     let before = std::fs::read(dir.join(SampleSet::FILE)).ok();
     begin(&dir)?;
-    let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
-    if inputs.len() < 2 {
-        return Err(PrepError::UnsupportedSettings {
-            benchmark: benchmark.name.clone(),
-            reason: "arrays are for models with several inputs; others have a file per sample".to_owned(),
-        });
-    }
+    let labels = match &*benchmark.dataset.map {
+        "" => None,
+        _ => array_samples::map_text(benchmark, data)?,
+    };
+    let map = labels
+        .as_deref()
+        .map(|text| MapFile::new(benchmark, out, text))
+        .transpose()?;
     let mut hashes = Vec::new();
     for (number, input) in inputs.iter().enumerate() {
         let name = input.name.ok_or_else(|| PrepError::UnsupportedSettings {
@@ -88,7 +94,10 @@ pub(crate) fn prepare(
         unchanged: if same { total } else { 0 },
         clipped: 0,
         damaged: Vec::new(),
-        map: out.join(&benchmark.dataset.map),
+        map: match map {
+            Some(map) => map.finish()?,
+            None => out.join(&benchmark.dataset.map),
+        },
         dir,
     })
 }

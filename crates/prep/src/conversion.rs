@@ -120,13 +120,26 @@ pub(crate) fn push_element(
         elements.extend(whole.to_le_bytes());
         return beyond;
     }
-    if dtype == Dtype::Float16 {
-        let half = f16::from_f32(value);
-        elements.extend(half.to_le_bytes());
-        return !half.is_finite();
+    match dtype {
+        Dtype::Float16 => {
+            let half = f16::from_f32(value);
+            elements.extend(half.to_le_bytes());
+            !half.is_finite()
+        }
+        Dtype::Uint8 => {
+            let whole = value.round_ties_even();
+            elements.push(whole as u8);
+            !(0.0..=255.0).contains(&whole)
+        }
+        Dtype::Float64 => {
+            elements.extend(f64::from(value).to_le_bytes());
+            false
+        }
+        _ => {
+            elements.extend(value.to_le_bytes());
+            false
+        }
     }
-    elements.extend(value.to_le_bytes());
-    false
 }
 
 /// Returns the elements of little-endian 32-bit floats, and the number of those out of the range of the type; 0 for

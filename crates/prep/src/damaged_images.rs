@@ -4,6 +4,8 @@ use std::fmt;
 
 use regatta_jpeg::{Damage, JpegError};
 
+use crate::image_formats::FormatError;
+
 /// The largest number of images that a message names.
 const MAX_NAMED: usize = 10;
 
@@ -23,6 +25,9 @@ pub enum ImageFault {
     /// It cannot be decoded.
     #[error(transparent)]
     Undecodable(JpegError),
+    /// It is an image of another format that cannot be decoded.
+    #[error(transparent)]
+    Unreadable(FormatError),
     /// It can be decoded, but the benchmark's reference does not do it.
     #[error("{0}, and the benchmark's reference does not decode it")]
     RefusedByReference(Damage),

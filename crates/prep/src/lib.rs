@@ -8,6 +8,7 @@
 //!
 //! The crate downloads nothing and runs no model.
 
+mod array_samples;
 mod arrays;
 mod atomic;
 mod bundled;
@@ -16,10 +17,12 @@ mod csv_images;
 mod damaged_images;
 mod detection_images;
 mod error;
+mod image_formats;
 mod image_sample_maker;
 mod image_samples;
 mod in_order;
 mod jpeg_images;
+mod letterbox;
 mod letterbox_images;
 mod npy;
 mod packing;
@@ -37,6 +40,7 @@ pub use bundled::install_bundled;
 pub use conversion::convert_samples;
 pub use damaged_images::{DamagedImage, ImageFault};
 pub use error::{PrepError, PrepHint, TableError};
+pub use image_formats::FormatError;
 pub use image_sample_maker::ImageSampleMaker;
 pub use image_samples::{check_images, prepare_images, sample_target};
 pub use jpeg_images::{ImageRequest, labels_among};

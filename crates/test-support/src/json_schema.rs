@@ -6,7 +6,15 @@
 use serde_json::Value;
 
 /// Keywords that describe and do not check.
-const DESCRIBING: [&str; 5] = ["$schema", "$id", "$defs", "title", "description"];
+const DESCRIBING: [&str; 7] = [
+    "$schema",
+    "$id",
+    "$defs",
+    "title",
+    "description",
+    "default",
+    "format",
+];
 
 /// Returns the differences of `document` from the definition `name` of `schema`, one line per finding.
 ///
@@ -68,6 +76,41 @@ fn check(value: &Value, rules: &Value, schema: &Value, at: &str, found: &mut Vec
                     found.push(format!("{at} is {value}, expected one of {rule}"));
                 }
             }
+            "const" => {
+                if value != rule {
+                    found.push(format!("{at} is {value}, expected {rule}"));
+                }
+            }
+            "oneOf" | "anyOf" => either(value, rule, schema, at, found),
+            "minimum" | "maximum" => {
+                let (own, bound) = (value.as_f64(), rule.as_f64());
+                let is_within = |(own, bound)| {
+                    if keyword == "minimum" {
+                        own >= bound
+                    } else {
+                        own <= bound
+                    }
+                };
+                if own.zip(bound).is_some_and(|pair: (f64, f64)| !is_within(pair)) {
+                    found.push(format!("{at} is {value}, its {keyword} is {rule}"));
+                }
+            }
+            "minItems" | "maxItems" => {
+                let (own, bound) = (
+                    value.as_array().map(Vec::len),
+                    rule.as_u64().unwrap_or(0) as usize,
+                );
+                let is_within = |own| {
+                    if keyword == "minItems" {
+                        own >= bound
+                    } else {
+                        own <= bound
+                    }
+                };
+                if own.is_some_and(|own| !is_within(own)) {
+                    found.push(format!("{at} has another length than {rule}"));
+                }
+            }
             "required" => {
                 for key in rule
                     .as_array()
@@ -107,6 +150,31 @@ fn check(value: &Value, rules: &Value, schema: &Value, at: &str, found: &mut Vec
             }
             keyword => assert!(DESCRIBING.contains(&keyword), "{at}: unknown keyword `{keyword}`"),
         }
+    }
+}
+
+/// Checks a value that must suit one of several schemas. Of none, the findings are those of the schema that suits best.
+fn either(value: &Value, rules: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
+    let of = |rules: &Value| {
+        let mut own = Vec::new();
+        check(value, rules, schema, at, &mut own);
+        own
+    };
+    let rules = rules.as_array().expect("an array");
+    let mut findings: Vec<Vec<String>> = rules.iter().map(of).collect();
+    findings.sort_by_key(Vec::len);
+    // Words are a choice of constants: every one of them is the expectation.
+    let words: Vec<&Value> = rules.iter().filter_map(|one| one.get("const")).collect();
+    match findings.into_iter().next() {
+        Some(best) if !best.is_empty() && words.len() == rules.len() => {
+            let words = words
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(",");
+            found.push(format!("{at} is {value}, expected one of [{words}]"));
+        }
+        best => found.extend(best.into_iter().flatten()),
     }
 }
 

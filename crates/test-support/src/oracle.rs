@@ -93,6 +93,11 @@ pub fn llama_cpp() -> Option<PathBuf> {
     installed("llama-cpp")
 }
 
+/// Returns the Python whose packages have trained networks, with ONNX Runtime, as [`opencv`] does.
+pub fn own_networks() -> Option<PathBuf> {
+    installed("own-networks")
+}
+
 /// Returns the directory in which a test may keep an installation that takes long.
 #[must_use]
 pub fn installation(name: &str) -> PathBuf {

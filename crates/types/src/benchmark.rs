@@ -24,8 +24,8 @@ pub use self::{
     encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
     model::{CaptionInputs, Dtype, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
     prep::{
-        CaptionTokens, DetectionImages, JpegImages, LetterboxImages, Prep, PublishedFile, RecordForm, Speech,
-        SpeechClips, Squad, Volumes,
+        CaptionTokens, ChannelOrder, DetectionImages, ImageFit, ImageResize, JpegImages, LetterboxImages,
+        Prep, PublishedFile, RecordForm, Speech, SpeechClips, Squad, Volumes,
     },
     transducer::{NetworkState, SpeechFeatures, Transducer},
     windows::SlidingWindows,
@@ -33,6 +33,7 @@ pub use self::{
 
 /// One benchmark: model, data, and accuracy metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Benchmark {
     /// Schema number of the file.
@@ -99,15 +100,7 @@ impl Benchmark {
             },
             prep: None,
             // Nothing computes it.
-            accuracy: Accuracy {
-                metric: AccuracyMetric::Top1,
-                reference: 0.0,
-                factor: 1.0,
-                classes: DetectionClasses::default(),
-                further: Vec::new(),
-                summaries: None,
-                spellings: None,
-            },
+            accuracy: Accuracy::of_classes(0.0, 1.0),
             mlperf_conf: std::collections::BTreeMap::new(),
             downloads: Vec::new(),
             user_conf: std::collections::BTreeMap::new(),

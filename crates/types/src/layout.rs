@@ -9,6 +9,7 @@ use crate::UnknownWord;
 
 /// Layout of a tensor, named as in NVIDIA's harness. The numbers are those of `nvinfer1::TensorFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// Row-major, in the order of the shape.

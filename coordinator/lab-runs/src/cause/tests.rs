@@ -153,6 +153,7 @@ fn a_finished_run_is_judged_by_its_outcome() {
         missing: 0,
         duplicates: 0,
         target: Some(95.0),
+        side: regatta_types::benchmark::BoundSide::AtLeast,
         classes: Vec::new(),
         further: Vec::new(),
     };

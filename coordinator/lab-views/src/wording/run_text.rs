@@ -6,7 +6,10 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use regatta_text::escape;
-use regatta_types::documents::{AccuracyResult, RunMarker, RunPhase, RunTask};
+use regatta_types::{
+    benchmark::BoundSide,
+    documents::{AccuracyResult, RunMarker, RunPhase, RunTask},
+};
 
 use super::{
     figure::{duration, value},
@@ -83,32 +86,38 @@ pub fn figure(row: &RunRow) -> Option<String> {
 }
 
 /// Returns the accuracy with its target, if there is one: `99.61 ≥ 99.00 %`, or `0.8617 ≥ 0.8531` for a fraction. The accuracy of an
-/// incomplete log is not compared: `99.61 % (incomplete)`.
+/// incomplete log is not compared: `99.61 % (incomplete)`. An error has its target above: `0.0021 ≤ 0.0100`.
 pub fn accuracy(row: &RunRow) -> Option<String> {
     let found = row.outcome.as_ref()?.accuracy.as_ref()?;
     if found.incomplete().is_some() {
-        return Some(if found.is_fraction() {
-            format!("{:.4} (incomplete)", found.value)
-        } else {
-            format!("{:.2} % (incomplete)", found.value)
-        });
+        return Some(format!("{} (incomplete)", alone(found)));
     }
     let Some(target) = found.target else {
-        return Some(if found.is_fraction() {
-            format!("{:.4}", found.value)
-        } else {
-            format!("{:.2} %", found.value)
-        });
+        return Some(alone(found));
     };
-    let sign = if found.value >= target { '≥' } else { '<' };
+    let sign = match (found.side, found.side.admits(found.value, target)) {
+        (BoundSide::AtLeast, true) => '≥',
+        (BoundSide::AtLeast, false) => '<',
+        (BoundSide::AtMost, true) => '≤',
+        (BoundSide::AtMost, false) => '>',
+    };
     let [value, target, unit] = with_target(found, target);
     Some(format!("{value} {sign} {target}{unit}"))
+}
+
+/// Returns an accuracy with its unit.
+fn alone(found: &AccuracyResult) -> String {
+    if found.is_percentage() {
+        format!("{:.2} %", found.value)
+    } else {
+        format!("{:.4}", found.value)
+    }
 }
 
 /// Returns an accuracy and its target with enough digits to differ, and their unit.
 pub fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
     // A fraction has two digits more before it is as exact as a percentage.
-    let (least, unit) = if found.is_fraction() { (4, "") } else { (2, " %") };
+    let (least, unit) = if found.is_percentage() { (2, " %") } else { (4, "") };
     let [value, target] = values::distinct_from(least, found.value, target);
     [value, target, unit.to_owned()]
 }

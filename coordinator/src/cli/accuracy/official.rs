@@ -197,6 +197,7 @@ pub(super) fn figures(
         missing: responses.map_or(samples, |responses| responses.missing) as u64,
         duplicates: responses.map_or(0, |responses| responses.duplicates) as u64,
         target: Some(accuracy.target()),
+        side: accuracy.side(),
         classes: Vec::new(),
         further: further.collect::<Option<_>>()?,
     })
@@ -247,6 +248,7 @@ mod tests {
             missing: 0,
             duplicates: 0,
             target: None,
+            side: regatta_types::benchmark::BoundSide::AtLeast,
             classes: Vec::new(),
             further: Vec::new(),
         };

@@ -65,6 +65,12 @@ pub(super) fn usual(dtype: Option<LabelType>, benchmark: &Benchmark) -> Vec<Stri
         AccuracyMetric::Wer | AccuracyMetric::EnglishWer => speech(dtype, benchmark),
         AccuracyMetric::Rouge => summaries(dtype, benchmark),
         AccuracyMetric::ClipFid => images(benchmark),
+        // No reference script is for them.
+        AccuracyMetric::Top5
+        | AccuracyMetric::Auc
+        | AccuracyMetric::MeanSquaredError
+        | AccuracyMetric::ExactMatch
+        | AccuracyMetric::Script => vec!["{log}".to_owned()],
     }
 }
 

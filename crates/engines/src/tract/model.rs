@@ -38,7 +38,7 @@ pub(super) struct Plan {
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
     model_file::checked_hash(request)?;
     let (onnx, inputs) = read(request)?;
-    let sizes = batch_sizes(request, &onnx.model)?;
+    let sizes = batch_sizes(request, &onnx.model, &inputs)?;
     let full = request.benchmark.model.sequence_length();
     let inputs = sequences::at_each_length(inputs, full, request.sequences.lengths())
         .map_err(|reason| unfit(request, reason))?;
@@ -146,7 +146,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), Engi
             let reason = format!("it has an input `{name}`, but a sample has {}", names.join(", "));
             return Err(unfit(request, reason));
         };
-        if !fits(declared, input) {
+        let Some(has_batch) = fits(declared, input) else {
             let dims = std::iter::once("N".to_owned()).chain(input.shape.iter().map(usize::to_string));
             let reason = format!(
                 "it accepts {}, but its samples are {} {}",
@@ -155,7 +155,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), Engi
                 shape_name(dims)
             );
             return Err(unfit(request, reason));
-        }
+        };
         if !input.layout.is_linear() {
             let reason = format!("tract needs samples in linear layout, but they are {input}");
             return Err(unfit(request, reason));
@@ -165,6 +165,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), Engi
             datum,
             is_widened: datum != datum_type(input.dtype),
             shape: input.shape.to_vec(),
+            has_batch,
             declared_length: declared
                 .shape
                 .dim(1)
@@ -182,17 +183,18 @@ fn declared_type(declared: &InferenceFact, sample_input: &ModelInput<'_>) -> Dat
     own.unwrap_or_else(|| datum_type(sample_input.dtype))
 }
 
-/// Returns whether a declared input accepts the benchmark's samples, in all dimensions but the first.
-fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> bool {
+/// Returns whether a declared input that accepts the benchmark's samples has a dimension for the batch before those of a sample. Without
+/// one, it takes one sample at a time. `None` if it does not accept them.
+fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> Option<bool> {
     let declared_type = declared_type(input, sample_input);
     let is_wider = (sample_input.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
     let right_type = declared_type == datum_type(sample_input.dtype) || is_wider;
     let declared: Vec<_> = input.shape.dims().collect();
-    let right_rank = declared.len() == sample_input.shape.len() + 1;
-    let right_rank = right_rank || (input.shape.is_open() && declared.len() <= sample_input.shape.len());
-    let right_dims = declared
+    let has_batch = input.shape.is_open() || declared.len() > sample_input.shape.len();
+    let own = declared.get(usize::from(has_batch)..).unwrap_or_default();
+    let right_rank = own.len() == sample_input.shape.len() || input.shape.is_open();
+    let right_dims = own
         .iter()
-        .skip(1)
         .zip(sample_input.shape)
         .all(|(declared, &dim_of_sample)| {
             declared
@@ -200,23 +202,28 @@ fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> bool {
                 .and_then(|dim| dim.to_usize().ok())
                 .is_none_or(|dim| dim == dim_of_sample)
         });
-    right_type && right_rank && right_dims
+    (right_type && right_rank && right_dims).then_some(has_batch)
 }
 
 /// Returns the batch sizes to create plans for, ascending and unique: the requested sizes, or the model's fixed size. Warns if that is smaller.
-fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<usize>, EngineError> {
+fn batch_sizes(
+    request: &LoadRequest<'_>,
+    onnx: &InferenceModel,
+    inputs: &[PlanInput],
+) -> Result<Vec<usize>, EngineError> {
     let mut sizes = request.batch_sizes.to_vec();
     sizes.sort_unstable();
     sizes.dedup();
     let input = onnx
         .input_fact(0)
         .map_err(|source| refused(request, source.into()))?;
-    let bound = input
+    let declared = input
         .shape
         .dim(0)
         .and_then(|dim| dim.concretize())
         .and_then(|dim| dim.to_usize().ok());
-    let Some(bound) = bound else {
+    let is_single = inputs.iter().any(|input| !input.has_batch);
+    let Some(bound) = (if is_single { Some(1) } else { declared }) else {
         return Ok(sizes);
     };
     if let Some(&largest) = sizes.last().filter(|&&largest| largest > bound) {
@@ -235,6 +242,7 @@ fn fix_batch_size(onnx: &OnnxNetwork, batch_size: usize, inputs: &[PlanInput]) -
 }
 
 /// Checks that outputs have one row per sample, and that stacked outputs have the same type and shape. Returns the elements of each row.
+/// Outputs for a batch of 1 may lack its dimension.
 fn check_outputs(
     model: &TypedModel,
     batch_size: usize,
@@ -248,7 +256,7 @@ fn check_outputs(
         let output = model.output_fact(number).map_err(refuse)?;
         check_output(output, batch_size, request)?;
         let shape = output.shape.as_concrete().unwrap_or_default();
-        rows.push(shape.iter().skip(1).product());
+        rows.push(shape.iter().product::<usize>() / batch_size.max(1));
         if response == Response::Detections {
             if output.datum_type != DatumType::F32 {
                 let reason = format!(
@@ -292,7 +300,7 @@ fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>
             shape_name(shape.iter().map(usize::to_string))
         )
     };
-    if shape.first() != Some(&batch_size) {
+    if batch_size > 1 && shape.first() != Some(&batch_size) {
         return Err(unfit(
             request,
             format!(
@@ -301,7 +309,7 @@ fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>
             ),
         ));
     }
-    let row: usize = shape.iter().skip(1).product();
+    let row = shape.iter().product::<usize>() / batch_size.max(1);
     let is_class = row == 1 && matches!(output.datum_type, DatumType::I32 | DatumType::I64);
     if request.benchmark.model.response == Response::ArgmaxInt32 && row < 2 && !is_class {
         let reason = format!("its output is {}, which has no largest value", named());
@@ -317,6 +325,9 @@ const fn datum_type(dtype: Dtype) -> DatumType {
         Dtype::Int8 => DatumType::I8,
         Dtype::Int32 => DatumType::I32,
         Dtype::Int64 => DatumType::I64,
+        Dtype::Uint8 => DatumType::U8,
+        Dtype::Float64 => DatumType::F64,
+        Dtype::Bool => DatumType::Bool,
     }
 }
 

@@ -1,5 +1,5 @@
 //! The elements of a sample for pixels of 8 bits per channel. Each value of a channel becomes one of 256 elements, which are computed once.
-//! A frame of padding may surround the pixels. Resizes nothing.
+//! A frame of padding may surround the pixels. Channels may be in another order, or last. Resizes nothing.
 
 use regatta_jpeg::Pixel;
 use regatta_types::{
@@ -29,8 +29,14 @@ pub(crate) struct Frame {
 #[derive(Debug)]
 pub(crate) struct PixelElements {
     form: Form,
-    elements: [Vec<([u8; 4], bool)>; CHANNELS],
+    elements: [Vec<([u8; LARGEST], bool)>; CHANNELS],
+    /// The channels of pixels in the order in which a sample has them.
+    order: [usize; CHANNELS],
+    are_last: bool,
 }
+
+/// The bytes of the largest element.
+const LARGEST: usize = 8;
 
 impl PixelElements {
     /// Computes the elements of `form`: `normalised` returns the value of a channel's byte. `quantised` is for `int8` only.
@@ -41,35 +47,36 @@ impl PixelElements {
     ) -> Self {
         let elements = std::array::from_fn(|channel| {
             let element = |value: u8| {
-                let mut bytes = Vec::with_capacity(4);
+                let mut bytes = Vec::with_capacity(LARGEST);
                 let is_clipped = push_element(normalised(channel, value), form.dtype, quantised, &mut bytes);
-                bytes.resize(4, 0);
+                bytes.resize(LARGEST, 0);
                 (bytes.try_into().unwrap_or_default(), is_clipped)
             };
             (0..=u8::MAX).map(element).collect()
         });
-        Self { form, elements }
+        Self {
+            form,
+            elements,
+            order: [0, 1, 2],
+            are_last: false,
+        }
     }
 
-    /// Returns the data of a sample of `shape`, channels first, and the number of clipped elements. `pixels` are all of the sample's.
-    pub(crate) fn data(&self, pixels: &[Pixel], shape: &[usize]) -> (Vec<u8>, u64) {
-        let frame = Frame {
-            width: shape[2],
-            before: 0,
-            between: 0,
-            padding: 0,
-        };
-        self.framed_data(pixels, &frame, shape)
+    /// Returns the same elements for samples with the channels in another order, or with a pixel's channels one after the other.
+    pub(crate) const fn arranged(mut self, order: [usize; CHANNELS], are_last: bool) -> Self {
+        (self.order, self.are_last) = (order, are_last);
+        self
     }
 
-    /// Returns the same with padding around `pixels`.
+    /// Returns the data of a sample of `shape`, channels first, with padding around `pixels`, and the number of clipped elements.
     pub(crate) fn framed_data(&self, pixels: &[Pixel], frame: &Frame, shape: &[usize]) -> (Vec<u8>, u64) {
         let plane = shape[1] * shape[2];
         let size = self.form.dtype.size();
         let mut data = match size {
             1 => self.planes::<1>(pixels, frame, plane),
             2 => self.planes::<2>(pixels, frame, plane),
-            _ => self.planes::<4>(pixels, frame, plane),
+            4 => self.planes::<4>(pixels, frame, plane),
+            _ => self.planes::<LARGEST>(pixels, frame, plane),
         };
         if self.form.layout != Layout::Linear {
             // `in_form` has checked that the shape can have the layout.
@@ -81,7 +88,8 @@ impl PixelElements {
     /// Returns the elements of `SIZE` bytes, the channels one after another, each of `plane` elements.
     fn planes<const SIZE: usize>(&self, pixels: &[Pixel], frame: &Frame, plane: usize) -> Vec<u8> {
         let mut planes: Vec<[u8; SIZE]> = Vec::with_capacity(plane * CHANNELS);
-        for (channel, elements) in self.elements.iter().enumerate() {
+        for (number, &channel) in self.order.iter().enumerate() {
+            let elements = &self.elements[channel];
             let values: [[u8; SIZE]; 256] =
                 std::array::from_fn(|value| elements[value].0.first_chunk().copied().unwrap_or([0; SIZE]));
             let padding = values[usize::from(frame.padding)];
@@ -91,16 +99,20 @@ impl PixelElements {
                 planes.extend(row.iter().map(|pixel| values[usize::from(pixel[channel])]));
                 padded = frame.between;
             }
-            let end = (channel + 1) * plane;
+            let end = (number + 1) * plane;
             assert!(planes.len() <= end, "the frame is larger than the sample");
             planes.resize(end, padding);
+        }
+        if self.are_last {
+            let pixel = |at: usize| (0..CHANNELS).map(move |number| number * plane + at);
+            planes = (0..plane).flat_map(pixel).map(|at| planes[at]).collect();
         }
         planes.into_flattened()
     }
 
     /// Returns the number of elements that were out of range.
     fn clipped(&self, pixels: &[Pixel], frame: &Frame, plane: usize) -> u64 {
-        let of_channel = |(channel, elements): (usize, &Vec<([u8; 4], bool)>)| {
+        let of_channel = |(channel, elements): (usize, &Vec<([u8; LARGEST], bool)>)| {
             if !elements.iter().any(|(_, is_clipped)| *is_clipped) {
                 return 0;
             }

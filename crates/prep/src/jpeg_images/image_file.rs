@@ -5,7 +5,7 @@ use std::path::Path;
 use regatta_fsutil::regular_file;
 use regatta_jpeg::{Damage, Decoded};
 
-use crate::{damaged_images::ImageFault, error::PrepError};
+use crate::{damaged_images::ImageFault, error::PrepError, image_formats};
 
 /// The largest file that is read as an image.
 const MAX_IMAGE: u64 = 1 << 30;
@@ -19,9 +19,9 @@ pub(crate) enum OpenCvReader {
     Imdecode,
 }
 
-/// Reads and decodes a JPEG. What is left of its damage changes pixels.
+/// Reads and decodes an image. What is left of its damage changes pixels.
 pub(crate) fn read_image(path: &Path, reader: OpenCvReader) -> Result<Decoded, PrepError> {
-    let jpeg = regular_file::read(path, MAX_IMAGE).map_err(|source| PrepError::Open {
+    let bytes = regular_file::read(path, MAX_IMAGE).map_err(|source| PrepError::Open {
         path: path.to_owned(),
         source,
     })?;
@@ -29,8 +29,12 @@ pub(crate) fn read_image(path: &Path, reader: OpenCvReader) -> Result<Decoded, P
         path: path.to_owned(),
         source,
     };
+    if let Some(decoded) = image_formats::decode(&bytes) {
+        let image = decoded.map_err(|error| unusable(ImageFault::Unreadable(error)))?;
+        return Ok(Decoded { image, damage: None });
+    }
     let mut decoded =
-        regatta_jpeg::decode(&jpeg).map_err(|error| unusable(ImageFault::Undecodable(error)))?;
+        regatta_jpeg::decode(&bytes).map_err(|error| unusable(ImageFault::Undecodable(error)))?;
     match decoded.damage.take() {
         Some(damage) if reader == OpenCvReader::Imdecode && damage.ends_early() => {
             return Err(unusable(ImageFault::RefusedByReference(damage)));

@@ -1,11 +1,13 @@
-//! The preparation kind `jpeg-images`: classified photographs, as ImageNet publishes them, become samples with the bytes of the
-//! reference's `pre_process_vgg`.
+//! The preparation kind `jpeg-images`: images with a class each become samples, by default with the bytes of the reference's
+//! `pre_process_vgg`.
 
 mod area;
 mod elements;
+mod fitting;
 mod image_file;
 mod labels;
 mod linear;
+mod pil_bilinear;
 mod region;
 mod request;
 mod sample;

@@ -1,19 +1,19 @@
-//! Makes one sample from one JPEG, with the values of the reference's `pre_process_vgg`: decoded as OpenCV does, the short side
-//! resized with `INTER_AREA`, the centre cropped, means subtracted, channels first. Writes no file.
+//! Makes one sample from one image: decoded as OpenCV does, fitted into the sample, and normalised. With the settings of ResNet50 it has the
+//! values of the reference's `pre_process_vgg`. Writes no file.
 
 use std::path::Path;
 
-use regatta_jpeg::{Damage, Decoded, Image};
+use regatta_jpeg::{Damage, Decoded};
 use regatta_types::{
-    benchmark::{Benchmark, Dtype, JpegImages},
+    benchmark::{Benchmark, ChannelOrder, Dtype, JpegImages},
+    layout::Layout,
     samples::{Form, Quantised},
 };
 
 use super::{
-    area,
     elements::{CHANNELS, PixelElements},
+    fitting::Fitting,
     image_file::{OpenCvReader, read_image},
-    region::Region,
 };
 use crate::error::PrepError;
 
@@ -32,8 +32,9 @@ pub(crate) struct Sample {
 /// Makes the samples of a benchmark in one form.
 #[derive(Debug)]
 pub(crate) struct SampleMaker {
-    shape: Vec<usize>,
-    short_side: usize,
+    /// Channels, height and width.
+    shape: [usize; 3],
+    fitting: Fitting,
     elements: PixelElements,
 }
 
@@ -52,68 +53,73 @@ impl SampleMaker {
             benchmark: benchmark.name.clone(),
             reason,
         };
-        let shape = benchmark.model.input_shape.clone();
-        let [CHANNELS, height, width] = shape[..] else {
-            return Err(unsupported(format!(
-                "jpeg-images makes samples of 3 channels, not of {shape:?}"
-            )));
-        };
-        if !benchmark.model.further_inputs.is_empty()
-            || height.max(width) > kind.short_side
-            || height * width == 0
-        {
-            return Err(unsupported(format!(
-                "{height} x {width} pixels of one input cannot be cropped from a short side of {}",
-                kind.short_side
-            )));
-        }
+        let (height, width) = size(benchmark, kind, form).map_err(unsupported)?;
+        let fitting = Fitting::new(kind, [height, width]).map_err(unsupported)?;
         if (form.dtype == Dtype::Int8) != quantised.is_some() {
             return Err(PrepError::Scale { form });
         }
         let elements = PixelElements::new(form, quantised, |channel, value| {
-            f32::from(value) - kind.means[channel]
+            (f32::from(value) / kind.divisor - kind.means[channel]) / kind.deviations[channel]
         });
+        let order = match kind.channels {
+            ChannelOrder::Rgb => [0, 1, 2],
+            ChannelOrder::Bgr => [2, 1, 0],
+        };
         Ok(Self {
-            shape,
-            short_side: kind.short_side,
-            elements,
+            shape: [CHANNELS, height, width],
+            fitting,
+            elements: elements.arranged(order, kind.channels_last),
         })
     }
 
     /// Reads an image and makes its sample.
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
-        Ok(self.sample(read_image(path, OpenCvReader::Imread)?))
-    }
-
-    fn sample(&self, decoded: Decoded) -> Sample {
-        let image = &decoded.image;
-        let (width, height) = self.resized(image);
-        let (crop_height, crop_width) = (self.shape[1], self.shape[2]);
-        let region = Region {
-            left: (width - crop_width) / 2,
-            top: (height - crop_height) / 2,
-            width: crop_width,
-            height: crop_height,
-        };
-        let pixels = area::resize(image, width, height, region);
-        let (data, clipped) = self.elements.data(&pixels, &self.shape);
+        let Decoded { image, damage } = read_image(path, OpenCvReader::Imread)?;
         let size = [image.width, image.height];
-        Sample {
+        let (pixels, frame) = self.fitting.pixels(&image).ok_or_else(|| PrepError::ThinImage {
+            path: path.to_owned(),
+            size,
+        })?;
+        let (data, clipped) = self.elements.framed_data(&pixels, &frame, &self.shape);
+        Ok(Sample {
             data,
             clipped,
             size,
-            damage: decoded.damage,
-        }
+            damage,
+        })
     }
+}
 
-    /// Returns width and height after resizing, computed as the reference does: a quotient of doubles, cut off.
-    fn resized(&self, image: &Image) -> (usize, usize) {
-        let short = self.short_side;
-        let long = |long: usize, short_now: usize| ((short * long) as f64 / short_now as f64) as usize;
-        if image.height > image.width {
-            (short, long(image.height, image.width))
-        } else {
-            (long(image.width, image.height), short)
+/// Returns height and width of the samples.
+///
+/// # Errors
+/// Returns why the benchmark's input is none for images.
+fn size(benchmark: &Benchmark, kind: &JpegImages, form: Form) -> Result<(usize, usize), String> {
+    let shape = &benchmark.model.input_shape[..];
+    if !benchmark.model.further_inputs.is_empty() {
+        return Err("jpeg-images makes samples of one input".to_owned());
+    }
+    if kind.channels_last && form.layout != Layout::Linear {
+        return Err(format!(
+            "samples with channels last have no layout {}",
+            form.layout
+        ));
+    }
+    if matches!(form.dtype, Dtype::Int32 | Dtype::Int64 | Dtype::Bool) {
+        return Err(format!("images do not become {}", form.dtype.word()));
+    }
+    if kind.divisor == 0.0 || kind.deviations.contains(&0.0) {
+        return Err("`divisor` and `deviations` cannot be 0".to_owned());
+    }
+    match (shape, kind.channels_last) {
+        (&[CHANNELS, height, width], false) | (&[height, width, CHANNELS], true) if height * width > 0 => {
+            Ok((height, width))
         }
+        (_, false) => Err(format!(
+            "jpeg-images makes samples of 3 channels, not of {shape:?}; hint: with channels_last = true, the channels are the last dimension"
+        )),
+        (_, true) => Err(format!(
+            "with channels_last, jpeg-images makes samples of height, width and 3 channels, not of {shape:?}"
+        )),
     }
 }

@@ -9,11 +9,11 @@ use regatta_types::{
     samples::{Form, Quantised},
 };
 
-use super::geometry::Letterbox;
 use crate::{
     detection_images::image_shape,
     error::PrepError,
     jpeg_images::{Frame, OpenCvReader, PixelElements, Sample, halved, read_image, resize_centred},
+    letterbox::Letterbox,
 };
 
 /// Makes the samples of a benchmark in one form.

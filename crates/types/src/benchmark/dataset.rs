@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Preprocessed samples: one `.npy` per sample and a map file. When the model has several inputs, one `.npy` per input, whose first
 /// dimension counts samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Dataset {
     /// Directory of the samples, below the scratch directory. The sample named `N` in the map is `N.npy`.
@@ -25,6 +26,7 @@ pub struct Dataset {
 
 /// A file or archive that a benchmark needs and Regatta does not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Download {
     /// What it is, in a few words.
@@ -78,6 +80,7 @@ impl Download {
 
 /// How a freely downloadable file becomes a file of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FetchKind {
     /// The file itself.
@@ -88,6 +91,7 @@ pub enum FetchKind {
 
 /// What a download is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DownloadPurpose {
     /// The dataset that `prep` reads.

@@ -6,6 +6,7 @@ use super::tagged::read_by_value;
 
 /// How a model's outputs become detections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     remote = "Self",
     tag = "outputs",
@@ -32,6 +33,7 @@ read_by_value!(Detections);
 
 /// The decoding of RetinaNet's heads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DetectionHeads {
     /// The number of classes.
@@ -52,6 +54,7 @@ pub struct DetectionHeads {
 
 /// The decoding of YOLO's predictions. Boxes are fractions of the original image, whose size is in the map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DetectionPredictions {
     /// For each class of the model, the category in the annotations.
@@ -68,6 +71,7 @@ pub struct DetectionPredictions {
 
 /// The decoding of SSD's outputs. Boxes are fractions of the image, which is resized to the input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DetectionDefaultBoxes {
     /// The number of classes. The first is background.
@@ -92,6 +96,7 @@ pub struct DetectionDefaultBoxes {
 
 /// The default boxes of a level: at the centre of each cell, one of each size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DefaultBoxLevel {
     /// The cells along each side.
@@ -102,6 +107,7 @@ pub struct DefaultBoxLevel {
 
 /// How a model's scores become probabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassScores {
     /// Each by itself.
@@ -112,6 +118,7 @@ pub enum ClassScores {
 
 /// The order of the numbers of default boxes in a model's outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxArrangement {
     /// Box by box, those of a cell together. Offsets are from the top, from the left, of height and of width, as TensorFlow has them.

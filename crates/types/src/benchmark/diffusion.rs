@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The image decoder is always computed in float32, because it exceeds the range of 16-bit floats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Diffusion {
     /// The name of the denoiser's file.
@@ -53,6 +54,7 @@ pub struct Diffusion {
 /// The noise of diffusers' `EulerDiscreteScheduler` with `timestep_spacing = "leading"`, `beta_schedule = "scaled_linear"` and
 /// `prediction_type = "epsilon"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoiseSchedule {
     /// The steps with which the network was trained.

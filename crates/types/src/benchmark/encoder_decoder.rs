@@ -16,6 +16,7 @@ pub const ENGLISH_SYMBOLS: &[u8] = b" abcdefghijklmnopqrstuvwxyz'0123456789$%+-"
 ///
 /// The decoder uses only those positions of `cache` that are before `position`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EncoderDecoder {
     /// The name of the decoder's file.
@@ -119,6 +120,7 @@ impl EncoderDecoder {
 /// Log-mel features of a waveform: the logarithms to base 10 of the energies in bands of a short-time Fourier transform, at most 8 below the
 /// largest, plus 4, divided by 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LogMelFeatures {
     /// Values in a second.

@@ -12,6 +12,7 @@ use crate::{EngineKind, UnknownWord, layout::Layout};
 
 /// A model file and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Path below the scratch directory (`MLPERF_SCRATCH_PATH`).
@@ -76,6 +77,7 @@ const fn is_zero(number: &i32) -> bool {
 
 /// The limits of an answer of generated tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Generation {
     /// The maximum number of tokens, at least 1.
@@ -84,6 +86,7 @@ pub struct Generation {
 
 /// A model input after the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FurtherInput {
     /// Its name in the model.
@@ -325,6 +328,7 @@ impl Model {
 
 /// Element types of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
     /// 32-bit IEEE float.
@@ -337,17 +341,35 @@ pub enum Dtype {
     Int32,
     /// 64-bit signed integer.
     Int64,
+    /// Unsigned byte.
+    Uint8,
+    /// 64-bit IEEE float.
+    Float64,
+    /// A byte that is 0 or 1.
+    Bool,
 }
 
 impl Dtype {
+    /// All types.
+    pub const ALL: [Self; 8] = [
+        Self::Float32,
+        Self::Float16,
+        Self::Int8,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint8,
+        Self::Float64,
+        Self::Bool,
+    ];
+
     /// Returns the bytes of one element.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            Self::Int8 => 1,
+            Self::Int8 | Self::Uint8 | Self::Bool => 1,
             Self::Float16 => 2,
             Self::Float32 | Self::Int32 => 4,
-            Self::Int64 => 8,
+            Self::Int64 | Self::Float64 => 8,
         }
     }
 
@@ -360,6 +382,9 @@ impl Dtype {
             Self::Int8 => "int8",
             Self::Int32 => "int32",
             Self::Int64 => "int64",
+            Self::Uint8 => "uint8",
+            Self::Float64 => "fp64",
+            Self::Bool => "bool",
         }
     }
 
@@ -372,6 +397,9 @@ impl Dtype {
             Self::Int8 => "|i1",
             Self::Int32 => "<i4",
             Self::Int64 => "<i8",
+            Self::Uint8 => "|u1",
+            Self::Float64 => "<f8",
+            Self::Bool => "|b1",
         }
     }
 }
@@ -381,19 +409,20 @@ impl FromStr for Dtype {
 
     /// Parses the name that [`Dtype::word`] returns.
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        [Self::Float32, Self::Float16, Self::Int8, Self::Int32, Self::Int64]
+        Self::ALL
             .into_iter()
             .find(|dtype| dtype.word() == text)
             .ok_or_else(|| UnknownWord {
                 kind: "type",
                 text: text.to_owned(),
-                known: "fp32, fp16, int8, int32, int64",
+                known: "fp32, fp16, int8, int32, int64, uint8, fp64, bool",
             })
     }
 }
 
 /// Content of a response's bytes. The accuracy log has the same bytes in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
     /// The index of the largest output, as a little-endian 32-bit integer.

@@ -8,6 +8,7 @@ use super::tagged::read_by_value;
 
 /// How samples are made from a published dataset. A benchmark selects a kind; the code knows kinds, not benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Prep {
     /// A gzipped table of images. Each line has the pixels of an image row by row, then its label, comma separated.
@@ -20,7 +21,7 @@ pub enum Prep {
         /// The number by which pixels are divided.
         divisor: f32,
     },
-    /// Classified JPEG images, prepared as the reference prepares ImageNet.
+    /// Images with a class each. Unless the benchmark's file says otherwise, they are prepared as the reference prepares ImageNet.
     JpegImages(JpegImages),
     /// Annotated JPEG images, prepared as the reference prepares OpenImages for RetinaNet and COCO for SSD.
     DetectionImages(DetectionImages),
@@ -38,19 +39,45 @@ pub enum Prep {
         files: Vec<PublishedFile>,
     },
     /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
-    /// `INPUT.npy` in the dataset's directory.
+    /// `INPUT.npy` in the dataset's directory, or `samples.npy` for an only input without a name. Labels are in `val_map.txt` beside them, if there
+    /// are any: a line `NAME CLASS` per sample.
     Arrays {},
 }
 
-/// How JPEG images become samples: decoded as OpenCV does, resized with `INTER_AREA`, cropped in the centre to the model's input, and
-/// normalised. The images are in the dataset's directory, with `val_map.txt` or `val.txt`: a line `NAME CLASS` per image.
+/// How images become samples: decoded as OpenCV does, resized, and fitted into the model's input. A value between 0 and 255 is divided by
+/// `divisor`; then the mean of its channel is subtracted, and the difference divided by the deviation. The images (JPEG, PNG, BMP or WebP) are
+/// in the dataset's directory, with `val_map.txt` or `val.txt`: a line `NAME CLASS` per image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JpegImages {
-    /// The shorter side after resizing, in pixels.
-    pub short_side: usize,
-    /// Numbers that are subtracted from red, green and blue values between 0 and 255.
+    /// How an image of another size becomes a sample.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fit: ImageFit,
+    /// The shorter side after resizing, in pixels; for the fit `crop` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_side: Option<usize>,
+    /// The red, green and blue value around the image, from 0 to 255; for the fit `letterbox` only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub padding: u8,
+    /// How pixels are computed when an image is resized.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resize: ImageResize,
+    /// The order of a sample's channels.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub channels: ChannelOrder,
+    /// Whether the channels of a pixel are one after the other. The input's shape is then height, width and 3 instead of 3, height and width.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub channels_last: bool,
+    /// The number by which values between 0 and 255 are divided.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub divisor: f32,
+    /// Means of red, green and blue, which are subtracted from the quotients.
+    #[serde(default)]
     pub means: [f32; 3],
+    /// Standard deviations of red, green and blue, by which the differences are divided.
+    #[serde(default = "ones", skip_serializing_if = "are_ones")]
+    pub deviations: [f32; 3],
     /// The number of classes. Labels count from 0.
     pub classes: u32,
     /// The published scale of `int8` samples, whose fractions are cut off; `None` when users state one.
@@ -66,8 +93,66 @@ impl JpegImages {
     pub const LABEL_FILES: [&str; 2] = ["val_map.txt", "val.txt"];
 }
 
+/// How an image of another size becomes a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ImageFit {
+    /// Its shorter side gets the size `short_side`, and the centre is cut out.
+    #[default]
+    Crop,
+    /// It is made as large as fits without changing its shape, and padded around the centre.
+    Letterbox,
+    /// It is resized to the sample's width and height, which changes its shape.
+    Stretch,
+}
+
+/// How pixels are computed when an image is resized.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ImageResize {
+    /// As `INTER_AREA` of OpenCV.
+    #[default]
+    Area,
+    /// As `INTER_LINEAR` of OpenCV.
+    OpencvLinear,
+    /// As `BILINEAR` of PIL, which torchvision also uses. The centre is then cut out as torchvision does.
+    PilBilinear,
+}
+
+/// The order of a sample's channels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelOrder {
+    /// Red, green, blue.
+    #[default]
+    Rgb,
+    /// Blue, green, red.
+    Bgr,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+const fn one() -> f32 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &f32) -> bool {
+    value.to_bits() == 1.0_f32.to_bits()
+}
+
+fn are_ones(values: &[f32; 3]) -> bool {
+    values.iter().all(is_one)
+}
+
 /// How annotated JPEG images become samples: decoded as OpenCV does, resized to the model's input, divided and normalised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DetectionImages {
     /// The annotations in COCO's JSON form, in the dataset's directory. Its images are the samples, in its order.
@@ -101,6 +186,7 @@ const fn ones() -> [f32; 3] {
 /// How annotated JPEG images become samples: decoded as OpenCV does, resized to fit into the model's input, padded around the centre, and
 /// divided by 255.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LetterboxImages {
     /// The annotations in COCO's JSON form, in the dataset's directory.
@@ -134,6 +220,7 @@ impl Prep {
 /// How questions about texts become samples: WordPiece tokens of a question and of a window of its text. The model's inputs are token
 /// ids, mask and segments, in this order. Their length is the longest sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Squad {
     /// The file of texts, questions and answers in the dataset's directory.
@@ -159,6 +246,7 @@ pub struct Squad {
 /// How volumes become samples. They are resampled to a common spacing, clipped, normalised, padded to the model's window, and
 /// padded or cropped so that windows cover them. Each case is a directory with two NIfTI files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Volumes {
     /// The file of the values in a case's directory.
@@ -198,6 +286,7 @@ impl Volumes {
 /// samples. The second input
 /// is the number of values before the padding. A chapter is a directory `SET/SPEAKER/CHAPTER` of FLAC files, with one file of transcripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Speech {
     /// The directory of the speakers in the dataset's directory.
@@ -220,6 +309,7 @@ pub struct Speech {
 /// How the utterances of a chapter are joined, one after the other, as long as they fit into a sample, as in the reference's
 /// `repackage_librispeech.py`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpeechClips {
     /// The values of silence between two utterances.
@@ -230,6 +320,7 @@ pub struct SpeechClips {
 
 /// A published file, and what is checked of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedFile {
     /// The file's name in the dataset's directory.
@@ -253,6 +344,7 @@ pub struct PublishedFile {
 
 /// How captions become the tokens of CLIP, padded to the length of the model's inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaptionTokens {
     /// The column of the captions.
@@ -263,6 +355,7 @@ pub struct CaptionTokens {
 
 /// The form of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordForm {
     /// A JSON array of objects.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// | prediction | `symbol`, int32 without dimensions; at the beginning the blank | float32 |
 /// | joint | `encoded`, a step of the encoder; `predicted` | float32, a score for each symbol and last the blank |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Transducer {
     /// The name of the prediction network's file.
@@ -36,6 +37,7 @@ pub struct Transducer {
 
 /// A state that a network keeps from one computation to the next, of float32. It begins with zeros.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NetworkState {
     /// The input's name in the network.
@@ -47,6 +49,7 @@ pub struct NetworkState {
 /// Log-mel features of a waveform: the logarithms of the energies in bands of a short-time Fourier transform, several frames stacked, each
 /// normalised over the sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpeechFeatures {
     /// Values in a second.

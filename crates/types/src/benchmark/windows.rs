@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The windows of a model over a volume of any size. The outputs of windows are added with a Gaussian as their weight, and divided by the
 /// sum of weights; the largest class of a voxel is the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SlidingWindows {
     /// The distance between the beginnings of two windows, in voxels, along each dimension after the channels.

@@ -86,9 +86,9 @@ pub struct StreamProof {
 /// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name: `top1`, `f1`, `mAP`, `DICE`, `1-WER` or `ROUGE1`.
+    /// The metric's name: `top1`, `top5`, `f1`, `mAP`, `DICE`, `1-WER`, `ROUGE1`, `AUC`, `MSE`, `exact`, or `figure` for that of a script.
     pub metric: String,
-    /// The value in percent; `DICE` is a fraction.
+    /// The value in percent; `DICE` and `AUC` are fractions, `MSE` and `figure` have their own unit.
     pub value: f64,
     /// Number of correct samples, or of questions with an exact answer.
     pub correct: Option<u64>,
@@ -102,6 +102,9 @@ pub struct AccuracyResult {
     pub duplicates: u64,
     /// The benchmark's target, when it has one.
     pub target: Option<f64>,
+    /// The side of the target on which the value must be.
+    #[serde(default, skip_serializing_if = "BoundSide::is_default")]
+    pub side: BoundSide,
     /// The values of single classes, for `DICE`: kidney and tumour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<f64>,
@@ -177,10 +180,10 @@ impl AccuracyResult {
         }
     }
 
-    /// Whether value and target are fractions. Other metrics are in percent.
+    /// Whether value and target are percentages.
     #[must_use]
-    pub fn is_fraction(&self) -> bool {
-        self.metric == "DICE"
+    pub fn is_percentage(&self) -> bool {
+        !matches!(&*self.metric, "DICE" | "CLIP_SCORE" | "AUC" | "MSE" | "figure")
     }
 
     /// Returns the reason why the responses are not a result for the complete dataset, if there is one. LoadGen writes one response for each
@@ -215,7 +218,9 @@ impl AccuracyResult {
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.incomplete().is_none()
-            && self.target.is_none_or(|target| self.value >= target)
+            && self
+                .target
+                .is_none_or(|target| self.side.admits(self.value, target))
             && self.further.iter().all(FurtherFigure::is_reached)
     }
 }

@@ -12,6 +12,8 @@ pub(in crate::tract) struct PlanInput {
     /// Whether the samples have 32-bit integers and the network 64-bit integers.
     pub(in crate::tract) is_widened: bool,
     pub(super) shape: Vec<usize>,
+    /// Whether the network's input has a dimension for the batch before those of a sample.
+    pub(super) has_batch: bool,
     /// The first dimension after the batch, where the network declares it.
     pub(super) declared_length: Option<usize>,
     /// The byte range within a sample.
@@ -25,9 +27,8 @@ impl PlanInput {
     }
 
     pub(super) fn batch_shape(&self, batch_size: usize) -> Vec<usize> {
-        std::iter::once(batch_size)
-            .chain(self.shape.iter().copied())
-            .collect()
+        let batch = self.has_batch.then_some(batch_size);
+        batch.into_iter().chain(self.shape.iter().copied()).collect()
     }
 
     /// Returns the input with the first `length` of `full` tokens. An input of another shape stays as it is.

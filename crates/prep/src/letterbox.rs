@@ -2,16 +2,16 @@
 
 /// The place of a resized image in a sample, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Letterbox {
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) left: usize,
-    pub(super) top: usize,
+pub(crate) struct Letterbox {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) left: usize,
+    pub(crate) top: usize,
 }
 
 impl Letterbox {
     /// Fits an image of `width` x `height` pixels into a sample, with the rounding of Python's `round`. `None` when a side would vanish.
-    pub(super) fn fit(
+    pub(crate) fn fit(
         [width, height]: [usize; 2],
         [sample_width, sample_height]: [usize; 2],
     ) -> Option<Self> {
