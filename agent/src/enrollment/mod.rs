@@ -6,6 +6,7 @@ mod exchange;
 mod first_boot;
 mod former_identity;
 mod identity_command;
+mod lab_cryptography;
 mod pinned;
 mod renewal;
 
@@ -21,9 +22,7 @@ use regatta_wire::enrollment::Credentials;
 use rustls::{
     ClientConfig, RootCertStore,
     client::Resumption,
-    crypto::{CryptoProvider, KeyProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    sign::SigningKey,
     version::TLS13,
 };
 use serde::{Deserialize, Serialize};
@@ -31,6 +30,7 @@ use sha2::{Digest as _, Sha256};
 
 #[cfg(feature = "simulate")]
 pub(crate) use self::command::{Renaming, enroll_with};
+use self::lab_cryptography::provider;
 pub(crate) use self::{
     command::enroll,
     first_boot::{FirstBoot, TOKEN_FILE},
@@ -185,26 +185,5 @@ impl Enrollment {
             .with_client_auth_cert(vec![certificate], PrivateKeyDer::Pkcs8(identity.private_key()))?;
         config.resumption = Resumption::disabled();
         Ok(Arc::new(config))
-    }
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(CryptoProvider {
-        key_provider: &Ed25519Keys,
-        ..ring::default_provider()
-    })
-}
-
-/// A key provider for Ed25519 only, the type of all device keys. It keeps rustls's code for other key types out of the
-/// binary.
-#[derive(Debug)]
-struct Ed25519Keys;
-
-impl KeyProvider for Ed25519Keys {
-    fn load_private_key(&self, key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, rustls::Error> {
-        match &key {
-            PrivateKeyDer::Pkcs8(key) => ring::sign::any_eddsa_type(key),
-            _ => Err(rustls::Error::General("a device's key is PKCS #8".to_owned())),
-        }
     }
 }
