@@ -173,7 +173,7 @@ pub(crate) struct BenchmarkData {
 /// Flags of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The engine: null, tract, tensorrt, server or sim
+    /// The engine: null, tract, onnxruntime, tensorrt, server or sim
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: EngineKind,
     /// The benchmark's name; null and sim accept any name if both sample counts are set
@@ -229,7 +229,7 @@ pub(crate) struct BenchArgs {
 /// Flags of `tune`.
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// The engine: tract, tensorrt or sim
+    /// The engine: tract, onnxruntime, tensorrt or sim
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: EngineKind,
     /// The benchmarks' names, comma separated

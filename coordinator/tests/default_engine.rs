@@ -104,6 +104,40 @@ fn each_device_uses_the_best_engine_that_it_reports() {
 }
 
 #[test]
+fn onnxruntime_needs_a_library_that_the_agent_finds_or_the_run_names() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let engines = [EngineKind::Null, EngineKind::Onnxruntime];
+    let _bare = join(&coordinator, "bare", &engines, None);
+    let facts = DeviceFacts {
+        onnxruntime: Some("/opt/ort/lib/libonnxruntime.so.1.23.2".to_owned()),
+        ..DeviceFacts::default()
+    };
+    let _equipped = coordinator.join_with("equipped", &engines, &facts);
+    let dry_run = |further: &[&str]| coordinator.output(&[&OFFLINE[..], &["--dry-run"], further].concat());
+    let named = ["--device", "bare", "--engine", "onnxruntime"];
+    let refused = dry_run(&named);
+    let printed = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{printed}");
+    for part in [
+        "no ONNX Runtime",
+        "pip install onnxruntime",
+        "--set onnxruntime_library=PATH",
+    ] {
+        assert!(printed.contains(part), "`{part}` in {printed}");
+    }
+    let library = [&named[..], &["--set", "onnxruntime_library=/opt/ort"]].concat();
+    let accepted = dry_run(&library);
+    assert!(accepted.status.success(), "{}", text(&accepted.stderr));
+    let by_default = dry_run(&["--device", "equipped", "--format", "json"]);
+    let planned: serde_json::Value = serde_json::from_slice(&by_default.stdout).unwrap();
+    assert_eq!(
+        planned["specs"][0]["engine"]["kind"], "onnxruntime",
+        "{planned:#}"
+    );
+}
+
+#[test]
 fn a_board_without_tensorrt_refuses_runs_and_its_health_check_uses_null_and_says_so() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();

@@ -22,6 +22,10 @@ pub(super) struct InstalledParts {
     shims: Vec<Shim>,
     /// The plug-ins with the official LoadGen, likewise.
     loadgens: Vec<LoadgenPlugin>,
+    /// The library that runs open unless they name another.
+    #[cfg(feature = "onnxruntime")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    onnxruntime: Option<OnnxRuntimeLibrary>,
     engine_cache: PathBuf,
     engines: Vec<ListedEngine>,
     /// How many engines are not in the list.
@@ -45,6 +49,15 @@ struct LoadgenPlugin {
     version: Option<String>,
     /// Whether a round can accept it. `None` likewise.
     submittable: Option<bool>,
+    path: PathBuf,
+}
+
+/// The library of ONNX Runtime.
+#[cfg(feature = "onnxruntime")]
+#[derive(Debug, Serialize)]
+struct OnnxRuntimeLibrary {
+    /// `None` when the file's name does not have it.
+    version: Option<String>,
     path: PathBuf,
 }
 
@@ -95,6 +108,8 @@ impl InstalledParts {
         Self {
             shims: shims.into_iter().map(shim).collect(),
             loadgens: plugins.into_iter().map(plugin).collect(),
+            #[cfg(feature = "onnxruntime")]
+            onnxruntime: onnxruntime(),
             engine_cache,
             engines: engines.into_iter().map(engine).collect(),
             further_engines,
@@ -125,6 +140,11 @@ impl InstalledParts {
                 format!("{version} @ {}{note}, {}", plugin.revision, plugin.path.display()),
             )?;
         }
+        #[cfg(feature = "onnxruntime")]
+        if let Some(library) = &self.onnxruntime {
+            let version = library.version.as_deref().unwrap_or("of unknown version");
+            line("ONNX Runtime", format!("{version}, {}", library.path.display()))?;
+        }
         for engine in &self.engines {
             let text = match (&engine.error, engine.batch, &engine.tensorrt, &engine.chip) {
                 (None, Some(batch), Some(tensorrt), Some(chip)) => {
@@ -149,6 +169,15 @@ impl InstalledParts {
         }
         Ok(())
     }
+}
+
+#[cfg(feature = "onnxruntime")]
+fn onnxruntime() -> Option<OnnxRuntimeLibrary> {
+    let installed = regatta_engines::onnxruntime::InstalledOnnxRuntime::find(None).ok()?;
+    Some(OnnxRuntimeLibrary {
+        version: installed.version,
+        path: installed.path,
+    })
 }
 
 fn plugin(path: PathBuf) -> LoadgenPlugin {

@@ -58,6 +58,56 @@ fn every_scenario_runs_for_accuracy_and_performance_on_tract() {
     }
 }
 
+#[cfg(all(feature = "tract", feature = "onnxruntime"))]
+#[test]
+fn every_scenario_runs_on_onnx_runtime_and_the_report_names_its_version() {
+    let Some(python) = regatta_test_support::oracle::onnxruntime() else {
+        return;
+    };
+    let library = format!("onnxruntime_library={}", python.with_file_name("lib").display());
+    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+        let fixture = Fixture::new();
+        let engine = [
+            ("--engine", "onnxruntime"),
+            ("--set", library.as_str()),
+            ("--scenario", scenario),
+        ];
+        let accuracy = [("--mode", "AccuracyOnly"), ("--duration", LEFT_OUT)];
+        let ended = bench(&fixture, &[&engine[..], &accuracy].concat());
+        assert_eq!(ended.code, 0, "{scenario}: {ended:?}");
+        assert_eq!(
+            answers(&fixture),
+            (0..fixture::TOTAL).map(fixture::class).collect::<Vec<_>>()
+        );
+        let ended = bench(&fixture, &[&engine[..], &[("--format", "json")]].concat());
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(report["verdict"], "VALID", "{scenario}: {report:#}");
+        let engine = report["engine"].as_str().unwrap_or_default();
+        assert!(
+            engine.starts_with("onnxruntime 1.") && engine.contains("on the CPU"),
+            "{report:#}"
+        );
+    }
+}
+
+#[cfg(feature = "onnxruntime")]
+#[test]
+fn a_missing_onnx_runtime_is_one_sentence_with_the_remedy() {
+    let fixture = Fixture::new();
+    let ended = bench(
+        &fixture,
+        &[
+            ("--engine", "onnxruntime"),
+            ("--set", "onnxruntime_library=/nowhere"),
+        ],
+    );
+    assert_eq!(ended.code, 3, "{ended:?}");
+    let line = ended.stderr.lines().last().unwrap_or_default();
+    for part in ["/nowhere neither is nor contains", "pip install onnxruntime"] {
+        assert!(line.contains(part), "{ended:?}");
+    }
+}
+
 #[cfg(feature = "tract")]
 #[test]
 fn a_network_with_a_fixed_batch_computes_batches_of_it() {
@@ -377,7 +427,7 @@ const NOTHING: fn(&Fixture) = |_| {};
 const BAD_INPUT: &[Case] = &[
     ("unknown scenario", NOTHING, &[("--scenario", "Interactive")]),
     ("unknown mode", NOTHING, &[("--mode", "Speed")]),
-    ("unknown engine", NOTHING, &[("--engine", "onnxruntime")]),
+    ("unknown engine", NOTHING, &[("--engine", "openvino")]),
     ("unknown LoadGen", NOTHING, &[("--loadgen", "mine")]),
     ("unknown benchmark", NOTHING, &[("--benchmark-file", LEFT_OUT)]),
     ("unknown setting", NOTHING, &[("--set", "gpu_batch_size=4")]),

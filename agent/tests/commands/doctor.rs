@@ -214,7 +214,12 @@ fn libraries_and_engines_of_this_machine_are_listed() {
     let plugin = plugins.path().join("libregatta_loadgen-0123456789.so");
     fs::write(&plugin, "").unwrap();
     let directories = std::env::join_paths([place.fakes.shims(), plugins.path().to_owned()]).unwrap();
-    let environment = [("REGATTA_PLUGINS", directories.to_str().unwrap())];
+    let library = plugins.path().join("libonnxruntime.so.1.23.2");
+    fs::write(&library, "").unwrap();
+    let environment = [
+        ("REGATTA_PLUGINS", directories.to_str().unwrap()),
+        ("ORT_DYLIB_PATH", plugins.path().to_str().unwrap()),
+    ];
     let seen = place.agent(&["doctor", "--json"], &environment);
     let seen: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
     let installed = &seen["installed"];
@@ -231,6 +236,13 @@ fn libraries_and_engines_of_this_machine_are_listed() {
     assert_eq!(installed["errors"], serde_json::json!([]));
     let text = place.agent(&["doctor"], &environment).stdout;
     let key = engine["key"].as_str().unwrap();
+    #[cfg(feature = "onnxruntime")]
+    {
+        let line = format!("\nONNX Runtime 1.23.2, {}\n", library.display());
+        assert!(text.contains(&line), "{line}: {text}");
+        let listed = serde_json::json!({ "version": "1.23.2", "path": library });
+        assert_eq!(installed["onnxruntime"], listed);
+    }
     for words in [
         "\nshim         for TensorRT 8.5.2, /".to_owned(),
         "\nLoadGen      of unknown version @ 0123456789, /".to_owned(),

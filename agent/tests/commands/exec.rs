@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture, strace::Strace};
+use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture, oracle, strace::Strace};
 use regatta_types::{
     Mode, RunId, Scenario,
     documents::{
@@ -427,7 +427,14 @@ fn a_run_of_any_engine_is_aborted_while_it_computes() {
     let kinds = EngineKind::ALL
         .into_iter()
         .filter(|&kind| kind != EngineKind::Server);
-    for kind in kinds.filter(|&kind| cfg!(feature = "tract") || kind != EngineKind::Tract) {
+    let is_built_in = |kind: &EngineKind| match kind {
+        EngineKind::Tract => cfg!(feature = "tract"),
+        EngineKind::Onnxruntime => {
+            cfg!(all(feature = "onnxruntime", feature = "tract")) && oracle::onnxruntime().is_some()
+        }
+        _ => true,
+    };
+    for kind in kinds.filter(is_built_in) {
         expect_abandoned(kind, Scenario::Server, "");
         if [EngineKind::Sim, EngineKind::Tensorrt].contains(&kind) {
             expect_abandoned(kind, Scenario::SingleStream, "");
@@ -448,6 +455,10 @@ fn expect_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
         EngineKind::Sim => set(&mut spec, "sim_units", "gpu=600000000+0"),
         EngineKind::Tensorrt => set(&mut spec, "use_graphs", "false"),
         EngineKind::Null | EngineKind::Tract => {}
+        EngineKind::Onnxruntime => {
+            let library = oracle::onnxruntime().unwrap().with_file_name("lib");
+            set(&mut spec, "onnxruntime_library", library.to_str().unwrap());
+        }
         EngineKind::Server => unreachable!("it needs a server"),
     }
     write(&fixture, &spec);

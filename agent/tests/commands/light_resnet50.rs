@@ -1,5 +1,5 @@
-//! ResNet50's topology, which the package `onnx` ships, on tract beside ONNX Runtime: scores and classes of photographs. Does not judge
-//! classes: the weights are not trained.
+//! ResNet50's topology, which the package `onnx` ships, on the engines for ONNX beside ONNX Runtime's Python: scores and classes of photographs.
+//! Does not judge classes: the weights are not trained.
 
 use std::{fs, path::Path};
 
@@ -16,7 +16,13 @@ const CLASSES: usize = 1000;
 const BOUND: f32 = 2e-5;
 
 /// Runs the network on all samples. Returns the response to each.
-fn responses(scratch: &Path, network: &str, response: &str, scenario: &str) -> Vec<Vec<u8>> {
+fn responses(
+    scratch: &Path,
+    engine: &[(&str, &str)],
+    network: &str,
+    response: &str,
+    scenario: &str,
+) -> Vec<Vec<u8>> {
     let mut text = include_str!("../../../configs/benchmarks/resnet50.toml").to_owned();
     for (own, changed) in [
         ("models/ResNet50/resnet50_v1.onnx", format!("{network}.onnx")),
@@ -37,13 +43,18 @@ fn responses(scratch: &Path, network: &str, response: &str, scenario: &str) -> V
     fs::write(scratch.join("benchmark.toml"), text).unwrap();
     let ended = agent(
         scratch,
-        &bench_arguments(&[
-            ("--engine", "tract"),
-            ("--benchmark", "resnet50"),
-            ("--scenario", scenario),
-            ("--mode", "AccuracyOnly"),
-            ("--set", "warmup_duration=0"),
-        ]),
+        &bench_arguments(
+            &[
+                engine,
+                &[
+                    ("--benchmark", "resnet50"),
+                    ("--scenario", scenario),
+                    ("--mode", "AccuracyOnly"),
+                    ("--set", "warmup_duration=0"),
+                ],
+            ]
+            .concat(),
+        ),
     );
     assert_eq!(ended.code, 0, "{network}, {response}: {ended:?}");
     let log = fs::read(scratch.join("logs/mlperf_log_accuracy.json")).unwrap();
@@ -58,13 +69,13 @@ fn responses(scratch: &Path, network: &str, response: &str, scenario: &str) -> V
 }
 
 /// Compares the scores of a network with ONNX Runtime's, and returns those.
-fn compare(scratch: &Path, network: &str) -> Vec<Vec<f32>> {
+fn compare(scratch: &Path, engine: &[(&str, &str)], network: &str) -> Vec<Vec<f32>> {
     let theirs: Vec<f32> = NpyFile::new(&fs::read(scratch.join(format!("{network}.npy"))).unwrap()[..])
         .unwrap()
         .into_vec()
         .unwrap();
     assert_eq!(theirs.len(), SAMPLES * CLASSES);
-    let ours = responses(scratch, network, "raw", "SingleStream").concat();
+    let ours = responses(scratch, engine, network, "raw", "SingleStream").concat();
     let ours = ours.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
     let ours: Vec<f32> = ours.collect();
     assert_eq!(ours.len(), theirs.len());
@@ -80,6 +91,20 @@ fn compare(scratch: &Path, network: &str) -> Vec<Vec<f32>> {
 
 #[test]
 fn scores_of_resnet50s_topology_are_those_of_onnx_runtime() {
+    compare_on(&[("--engine", "tract")]);
+}
+
+#[cfg(feature = "onnxruntime")]
+#[test]
+fn the_engine_onnxruntime_has_the_scores_of_its_library_in_python() {
+    if let Some(library) = oracle::onnxruntime() {
+        let library = library.with_file_name("lib");
+        let set = format!("onnxruntime_library={}", library.display());
+        compare_on(&[("--engine", "onnxruntime"), ("--set", &set)]);
+    }
+}
+
+fn compare_on(engine: &[(&str, &str)]) {
     let Some(python) = oracle::efficientnet() else {
         return;
     };
@@ -98,9 +123,9 @@ fn scores_of_resnet50s_topology_are_those_of_onnx_runtime() {
         fs::write(scratch.join(name), text).unwrap();
     }
     // The package's weights are of one number, so that each class has the same score.
-    compare(&scratch, "light");
-    let scores = compare(&scratch, "random");
-    let classes = responses(&scratch, "random", "argmax-int32", "Offline");
+    compare(&scratch, engine, "light");
+    let scores = compare(&scratch, engine, "random");
+    let classes = responses(&scratch, engine, "random", "argmax-int32", "Offline");
     for (index, (scores, class)) in scores.iter().zip(classes).enumerate() {
         let class = u32::from_le_bytes(class.try_into().unwrap());
         let largest = scores.iter().copied().fold(0.0, f32::max);

@@ -154,7 +154,10 @@ impl<'a> KnownRequest<'a> {
     fn engine(&self, device: &DeviceRow) -> Result<EngineSpec, ResolveError> {
         let settings = self.request.engine.settings.clone();
         if let Some(kind) = self.request.engine.kind {
-            check_engine(device, kind)?;
+            // A run may name a library that the agent did not find. The device checks it before the run starts.
+            if settings.onnxruntime_library.is_none() || !device.engines.contains(&kind) {
+                check_engine(device, kind)?;
+            }
             return Ok(EngineSpec { kind, settings });
         }
         let kind = default_engine(device).ok_or_else(|| ResolveError::NoDefaultEngine {

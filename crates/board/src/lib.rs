@@ -81,6 +81,7 @@ impl FactsReader {
             load_average: self.load_average(),
             gpus: self.gpus.clone(),
             tensorrt_obstacle: self.tensorrt_obstacle.clone(),
+            onnxruntime: None,
             heartbeat_ms: None,
             assets_max_bytes: None,
             state_helper: None,

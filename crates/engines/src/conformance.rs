@@ -100,6 +100,6 @@ fn an_engine_that_is_not_built_in_says_what_is() {
     let refused = Subject::of(EngineKind::Tract).try_load(&Fixture::new(), &[1], 1);
     assert_eq!(
         refused.err().unwrap().to_string(),
-        "this build has no tract engine; it has null, tensorrt, sim"
+        "this build has no tract engine; it has null, tensorrt, server, sim"
     );
 }

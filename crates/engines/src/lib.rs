@@ -26,6 +26,8 @@ mod network_loader;
 mod network_loop;
 mod null;
 mod numbers;
+#[cfg(feature = "onnxruntime")]
+pub mod onnxruntime;
 pub mod panics;
 mod registry;
 mod sequences;

@@ -2,6 +2,8 @@
 
 use regatta_types::documents::EngineKind;
 
+#[cfg(feature = "onnxruntime")]
+use super::onnxruntime::OnnxRuntimeBackend;
 #[cfg(feature = "tract")]
 use super::tract::TractBackend;
 use super::{
@@ -21,6 +23,8 @@ const ENGINES: &[(EngineKind, Configure)] = &[
     (EngineKind::Null, configured::<NullBackend>),
     #[cfg(feature = "tract")]
     (EngineKind::Tract, configured::<TractBackend>),
+    #[cfg(feature = "onnxruntime")]
+    (EngineKind::Onnxruntime, configured::<OnnxRuntimeBackend>),
     (EngineKind::Tensorrt, configured::<TensorRtBackend>),
     (EngineKind::Server, configured::<ServerBackend>),
     (EngineKind::Sim, configured::<SimBackend>),
@@ -66,15 +70,19 @@ mod tests {
     #[test]
     fn every_kind_has_at_most_one_engine_which_knows_its_kind() {
         let of_all = EngineKind::ALL.into_iter();
-        let missing = EngineKind::Tract;
-        let expected: Vec<_> = of_all
-            .filter(|&kind| cfg!(feature = "tract") || kind != missing)
-            .collect();
+        let is_built_in = |kind: &EngineKind| match kind {
+            EngineKind::Tract => cfg!(feature = "tract"),
+            EngineKind::Onnxruntime => cfg!(feature = "onnxruntime"),
+            _ => true,
+        };
+        let expected: Vec<_> = of_all.filter(is_built_in).collect();
         assert_eq!(kinds().collect::<Vec<_>>(), expected);
         let benchmark = Fixture::new().benchmark();
         let server = EngineSettings::parse(EngineKind::Server, [("server", "llama-cpp")]).unwrap();
-        // TensorRT's needs a device.
-        for kind in kinds().filter(|&kind| kind != EngineKind::Tensorrt) {
+        // TensorRT's needs a device, and ONNX Runtime's a library.
+        let needs_nothing =
+            |kind: &EngineKind| !matches!(kind, EngineKind::Tensorrt | EngineKind::Onnxruntime);
+        for kind in kinds().filter(needs_nothing) {
             let request = EngineRequest {
                 settings: &server,
                 scenario: Scenario::Offline,

@@ -2,11 +2,15 @@
 
 pub mod fake_engine;
 
-use std::{fmt, fs, path::PathBuf, sync::Arc};
+use std::{
+    fmt, fs,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use regatta_cuda::WaitMode;
 use regatta_tensorrt::Precision;
-use regatta_test_support::fixture::Fixture;
+use regatta_test_support::{fixture::Fixture, oracle};
 use regatta_types::engine_settings::{EngineSettings, GpuSelection, SimUnits};
 use regatta_types::{
     Scenario,
@@ -66,6 +70,9 @@ pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![Subject::of(EngineKind::Null), Subject::of(EngineKind::Sim)];
     if cfg!(feature = "tract") {
         subjects.push(Subject::of(EngineKind::Tract));
+    }
+    if onnxruntime_library().is_some() {
+        subjects.push(Subject::of(EngineKind::Onnxruntime));
     }
     subjects.extend(DeviceUse::ALL.map(|way| Subject {
         kind: EngineKind::Tensorrt,
@@ -305,6 +312,14 @@ impl Subject {
     ) -> Result<Box<dyn EngineBackend>, EngineError> {
         match self.kind {
             EngineKind::Tensorrt => Ok(Box::new(TensorRtBackend::new(tensorrt))),
+            EngineKind::Onnxruntime => {
+                let library = EngineSettings {
+                    onnxruntime_library: onnxruntime_library().map(str::to_owned),
+                    ..EngineSettings::default()
+                };
+                let settings = &request.settings.clone().or(library);
+                configure(self.kind, &EngineRequest { settings, ..*request })
+            }
             kind => configure(kind, request),
         }
     }
@@ -461,6 +476,16 @@ pub fn load_request<'a>(
         takes_any_batch: false,
         streams,
     }
+}
+
+/// Returns the directory of the ONNX Runtime that tests use. Without it, or without networks for it, its tests are skipped.
+pub fn onnxruntime_library() -> Option<&'static str> {
+    static DIRECTORY: OnceLock<Option<String>> = OnceLock::new();
+    if !cfg!(all(feature = "onnxruntime", feature = "tract")) {
+        return None;
+    }
+    let find = || Some(oracle::onnxruntime()?.with_file_name("lib").display().to_string());
+    DIRECTORY.get_or_init(find).as_deref()
 }
 
 /// Returns settings with a modelled accelerator that does not slow down the tests.

@@ -20,11 +20,20 @@ pub enum EngineKind {
     Server,
     /// A modelled accelerator with configured service times. Never a measurement.
     Sim,
+    /// ONNX by a library of ONNX Runtime that is installed on the device, on the CPU or on NVIDIA's GPUs.
+    Onnxruntime,
 }
 
 impl EngineKind {
     /// Every engine.
-    pub const ALL: [Self; 5] = [Self::Null, Self::Tract, Self::Tensorrt, Self::Server, Self::Sim];
+    pub const ALL: [Self; 6] = [
+        Self::Null,
+        Self::Tract,
+        Self::Onnxruntime,
+        Self::Tensorrt,
+        Self::Server,
+        Self::Sim,
+    ];
 
     /// Returns the command-line spelling.
     #[must_use]
@@ -35,13 +44,17 @@ impl EngineKind {
             Self::Tensorrt => "tensorrt",
             Self::Server => "server",
             Self::Sim => "sim",
+            Self::Onnxruntime => "onnxruntime",
         }
     }
 
     /// Whether responses come from the benchmark's model. Results of other engines can never be staged.
     #[must_use]
     pub const fn computes(self) -> bool {
-        matches!(self, Self::Tract | Self::Tensorrt | Self::Server)
+        matches!(
+            self,
+            Self::Tract | Self::Onnxruntime | Self::Tensorrt | Self::Server
+        )
     }
 }
 
@@ -62,7 +75,7 @@ impl FromStr for EngineKind {
             .ok_or_else(|| UnknownWord {
                 kind: "engine",
                 text: text.to_owned(),
-                known: "null, tract, tensorrt, server, sim",
+                known: "null, tract, onnxruntime, tensorrt, server, sim",
             })
     }
 }

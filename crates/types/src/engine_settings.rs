@@ -18,7 +18,7 @@ pub use self::{
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
     value::{
         CalibrationMethod, Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType,
-        SettingValue, Sharing, TimingWait, ValueType,
+        OnnxRuntimeOptimization, OnnxRuntimeProvider, SettingValue, Sharing, TimingWait, ValueType,
     },
 };
 

@@ -7,8 +7,11 @@ use regatta_types::documents::EngineKind;
 
 use regatta_lab_store::DeviceRow;
 
-/// The engines that compute a model's answers, fastest first. A device's default is the first one that it can run.
-const COMPUTING: [EngineKind; 2] = [EngineKind::Tensorrt, EngineKind::Tract];
+/// The engines that compute a model's answers, in the order of preference. A device's default is the first one that it can run.
+const COMPUTING: [EngineKind; 3] = [EngineKind::Tensorrt, EngineKind::Tract, EngineKind::Onnxruntime];
+
+/// Why a device cannot run `onnxruntime`.
+const ONNXRUNTIME_MISSING: &str = "its agent finds no ONNX Runtime; hint: install it there with `python3 -m venv ort && ort/bin/pip install onnxruntime`, and name the directory with --set onnxruntime_library=PATH or in the agent's ORT_DYLIB_PATH";
 
 /// Returns the default engine of a device. `None` when the device cannot run any engine that computes answers.
 pub fn default_engine(device: &DeviceRow) -> Option<EngineKind> {
@@ -45,11 +48,16 @@ pub fn engine_obstacle(device: &DeviceRow, engine: EngineKind) -> Option<Cow<'st
     if !device.engines.contains(&engine) {
         return Some("this build of the agent does not have it".into());
     }
-    if engine != EngineKind::Tensorrt {
-        return None;
-    }
-    match device.reported_facts() {
-        Ok(facts) if !facts.gpus.is_empty() => facts.tensorrt_obstacle.map(Cow::Owned),
-        _ => Some("CUDA finds no GPU on the device".into()),
+    let facts = device.reported_facts();
+    match engine {
+        EngineKind::Tensorrt => match facts {
+            Ok(facts) if !facts.gpus.is_empty() => facts.tensorrt_obstacle.map(Cow::Owned),
+            _ => Some("CUDA finds no GPU on the device".into()),
+        },
+        EngineKind::Onnxruntime => {
+            let is_installed = facts.is_ok_and(|facts| facts.onnxruntime.is_some());
+            (!is_installed).then_some(ONNXRUNTIME_MISSING.into())
+        }
+        _ => None,
     }
 }

@@ -247,6 +247,12 @@ fn images_on_the_cpu_are_those_of_diffusers_in_every_batch() {
     compare_on(EngineKind::Tract);
 }
 
+#[cfg(all(feature = "tract", feature = "onnxruntime"))]
+#[test]
+fn images_on_onnx_runtime_are_those_of_diffusers_in_every_batch() {
+    compare_on(EngineKind::Onnxruntime);
+}
+
 #[test]
 fn images_on_tensorrt_are_those_of_diffusers_in_every_batch() {
     compare_on(EngineKind::Tensorrt);

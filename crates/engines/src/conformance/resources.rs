@@ -54,7 +54,7 @@ fn an_engine_frees_what_it_allocated() {
     }
 }
 
-/// tract is not tested, because it allocates for every batch within its library.
+/// tract is not tested, because it allocates for every batch. What ONNX Runtime allocates is not counted.
 #[test]
 fn once_warm_a_batch_allocates_nothing_on_host_or_device() {
     let fixture = Fixture::new();

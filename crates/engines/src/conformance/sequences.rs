@@ -109,16 +109,20 @@ mod beside_onnx_runtime {
     }
 
     /// Returns the logits of all samples, in batches of up to 4.
-    fn logits(benchmark: &Benchmark, model_file: PathBuf, sequences: Arc<SequenceBuckets>) -> Vec<Vec<f32>> {
+    fn logits(
+        subject: &Subject,
+        benchmark: &Benchmark,
+        model_file: PathBuf,
+        sequences: Arc<SequenceBuckets>,
+    ) -> Vec<Vec<f32>> {
         let fixture = Fixture::new();
-        let tract = Subject::of(EngineKind::Tract);
-        let tensorrt = tract.tensorrt_request(&fixture, "fp32", 1, 1);
+        let tensorrt = subject.tensorrt_request(&fixture, "fp32", 1, 1);
         let request = LoadRequest {
             model_file,
             sequences,
             ..load_request(benchmark, &fixture, &[4], 1)
         };
-        let mut loaded = tract.load_with(&request, tensorrt).unwrap();
+        let mut loaded = subject.load_with(&request, tensorrt).unwrap();
         let indices: Vec<usize> = (0..SAMPLES).collect();
         let batches = indices.chunks(4);
         let answers = batches.flat_map(|batch| answers_to(loaded.engines[0].as_mut(), batch, &sample));
@@ -132,6 +136,14 @@ mod beside_onnx_runtime {
     /// The logits of tokens differ by rounding: sums over another number of zeros are grouped in other ways.
     #[test]
     fn berts_logits_are_those_of_the_full_length_and_of_onnx_runtime() {
+        for subject in subjects() {
+            if [EngineKind::Tract, EngineKind::Onnxruntime].contains(&subject.kind) {
+                compare_logits_on(&subject);
+            }
+        }
+    }
+
+    fn compare_logits_on(subject: &Subject) {
         let text = include_str!("../../../../configs/benchmarks/bert-99.toml");
         let benchmark = Benchmark::from_toml(text).unwrap();
         let directory = tempfile::tempdir().unwrap();
@@ -139,8 +151,8 @@ mod beside_onnx_runtime {
         fs::write(&network, small_bert::model(VOCABULARY)).unwrap();
         let lengths = vec![128, 192, 256, FULL];
         let buckets = Arc::new(SequenceBuckets::new(lengths, (0..SAMPLES).map(tokens)));
-        let full = logits(&benchmark, network.clone(), Arc::default());
-        let short = logits(&benchmark, network.clone(), Arc::clone(&buckets));
+        let full = logits(subject, &benchmark, network.clone(), Arc::default());
+        let short = logits(subject, &benchmark, network.clone(), Arc::clone(&buckets));
         for index in 0..SAMPLES {
             let (full, short) = (&full[index], &short[index]);
             assert_eq!(short.len(), 2 * FULL);

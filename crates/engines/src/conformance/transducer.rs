@@ -111,6 +111,12 @@ fn transcripts_on_the_cpu_are_those_of_the_reference_in_every_batch() {
     compare_on(EngineKind::Tract);
 }
 
+#[cfg(all(feature = "tract", feature = "onnxruntime"))]
+#[test]
+fn transcripts_on_onnx_runtime_are_those_of_the_reference_in_every_batch() {
+    compare_on(EngineKind::Onnxruntime);
+}
+
 #[test]
 fn transcripts_on_tensorrt_are_those_of_the_reference_in_every_batch() {
     compare_on(EngineKind::Tensorrt);

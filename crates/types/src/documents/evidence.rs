@@ -226,6 +226,9 @@ pub struct DeviceFacts {
     /// The reason why runs cannot use TensorRT on these GPUs, such as a missing shim. `None` when they can, and from older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensorrt_obstacle: Option<String>,
+    /// The library of ONNX Runtime that runs without the setting `onnxruntime_library` open, in a hello only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onnxruntime: Option<String>,
     /// Interval of the agent's heartbeats in milliseconds. Only a hello has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,

@@ -12,12 +12,12 @@ use super::{
     units::{BoardName, GpuSelection, SimUnits},
     value::{
         CalibrationMethod, Dispatch, EngineBuild, EnginePrecision, InnerPath, InnerPaths, InputType,
-        SettingType, SettingValue, Sharing, TimingWait,
+        OnnxRuntimeOptimization, OnnxRuntimeProvider, SettingType, SettingValue, Sharing, TimingWait,
         ValueType::{self, Boolean, Text, Word},
     },
 };
 use crate::{
-    EngineKind::{self, Null, Server as ModelServer, Sim, Tensorrt, Tract},
+    EngineKind::{self, Null, Onnxruntime, Server as ModelServer, Sim, Tensorrt, Tract},
     Scenario::{self, MultiStream, Offline, Server, SingleStream},
     layout::Layout,
 };
@@ -165,14 +165,14 @@ const fn on_dla(
     }
 }
 
-/// A rule for `tract`.
-const fn on_tract(
+/// A rule for engines whose streams are threads.
+const fn on_threads(
     scenarios: &'static [Scenario],
     values: SearchValues,
     first: &'static [super::Bound],
 ) -> SearchRule {
     SearchRule {
-        engines: &[Tract],
+        engines: &[Tract, Onnxruntime],
         ..on_units(scenarios, values, first)
     }
 }
@@ -184,9 +184,9 @@ declare! {
         default: "by scenario",
         scenarios: SEVERAL_SAMPLES,
         search: &[
-            on_tract(&[MultiStream], SearchValues::Doublings(SamplesPerQuery), &[Number(1), SamplesPerQuery]),
-            on_tract(&[Server], SearchValues::Doublings(Number(16)), &[Number(1)]),
-            on_tract(&[Offline], SearchValues::Doublings(Number(128)), &[Number(2), Number(16), Number(64)]),
+            on_threads(&[MultiStream], SearchValues::Doublings(SamplesPerQuery), &[Number(1), SamplesPerQuery]),
+            on_threads(&[Server], SearchValues::Doublings(Number(16)), &[Number(1)]),
+            on_threads(&[Offline], SearchValues::Doublings(Number(128)), &[Number(2), Number(16), Number(64)]),
         ],
     }
 
@@ -194,7 +194,7 @@ declare! {
     window_batch: usize {
         value_type: integer(1, 1024, "an integer"),
         default: "1",
-        engines: &[Tract, Tensorrt],
+        engines: &[Tract, Onnxruntime, Tensorrt],
         ignored_by: &[Null, Sim],
     }
 
@@ -202,7 +202,7 @@ declare! {
     sequence_lengths: SequenceLengths {
         value_type: Text("ascending numbers of tokens separated by commas, such as 128,192,384"),
         default: "the full length, which is always one of them",
-        engines: &[Tract, Tensorrt],
+        engines: &[Tract, Onnxruntime, Tensorrt],
         ignored_by: &[Null, Sim],
     }
 
@@ -211,7 +211,7 @@ declare! {
         value_type: integer(1, 256, "an integer"),
         default: "1; `sim`: all that its units have, in MultiStream one per unit",
         scenarios: SEVERAL_SAMPLES,
-        search: &[on_tract(SEVERAL_SAMPLES, SearchValues::Doublings(Processors), &[Number(1), Processors])],
+        search: &[on_threads(SEVERAL_SAMPLES, SearchValues::Doublings(Processors), &[Number(1), Processors])],
     }
 
     /// Most samples in a batch of a GPU.
@@ -476,6 +476,42 @@ declare! {
         source: SettingSource::Lwis,
     }
 
+    /// The ONNX Runtime on the device: the file of its library, or a directory or Python environment that contains it.
+    onnxruntime_library: String {
+        value_type: Text("a path on the device"),
+        default: "`ORT_DYLIB_PATH`, else the active Python environment's, else the system's",
+        engines: &[Onnxruntime],
+        ignored_by: &[Null, Sim],
+    }
+
+    /// The part of ONNX Runtime that computes; what it does not have is computed by the following ones of `tensorrt`, `cuda`, `cpu`.
+    onnxruntime_provider: OnnxRuntimeProvider {
+        value_type: Word(OnnxRuntimeProvider::WORDS),
+        default: "`cpu`",
+        engines: &[Onnxruntime],
+        ignored_by: &[Null, Sim],
+    }
+
+    /// Threads that compute a batch on the CPU: the stream's and others, which all streams share.
+    onnxruntime_threads: usize {
+        value_type: integer(1, 256, "an integer"),
+        default: "1",
+        engines: &[Onnxruntime],
+        ignored_by: &[Null, Sim],
+        search: &[SearchRule {
+            engines: &[Onnxruntime],
+            ..on_units(&[SingleStream], SearchValues::Doublings(Processors), &[Number(1), Processors])
+        }],
+    }
+
+    /// How far ONNX Runtime changes a network before it computes it.
+    onnxruntime_optimization: OnnxRuntimeOptimization {
+        value_type: Word(OnnxRuntimeOptimization::WORDS),
+        default: "`all`",
+        engines: &[Onnxruntime],
+        ignored_by: &[Null, Sim],
+    }
+
     /// The driver of the model server that the device starts.
     server: String {
         value_type: Text("a driver such as llama-cpp, or the path of a driver's file on the device"),
@@ -519,7 +555,7 @@ declare! {
         value_type: Word(Sharing::WORDS),
         default: "`together`",
         engines: UNITS,
-        ignored_by: &[Null, Tract],
+        ignored_by: &[Null, Tract, Onnxruntime],
         scenarios: &[MultiStream, Offline],
     }
 
@@ -555,7 +591,7 @@ declare! {
         value_type: Word(TimingWait::WORDS),
         default: "`block`",
         search: &[SearchRule {
-            engines: &[Tract, Tensorrt, Sim],
+            engines: &[Tract, Onnxruntime, Tensorrt, Sim],
             ..on_units(&[SingleStream, MultiStream, Server], SearchValues::Words(TimingWait::WORDS), &[])
         }],
     }

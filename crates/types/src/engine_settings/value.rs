@@ -361,6 +361,28 @@ words! {
         MinMax = "min-max",
     }
 
+    /// The part of ONNX Runtime that computes.
+    OnnxRuntimeProvider {
+        /// The CPU.
+        Cpu = "cpu",
+        /// CUDA on a GPU. The CPU computes what it does not have.
+        Cuda = "cuda",
+        /// TensorRT on a GPU. CUDA and the CPU compute what it does not have.
+        Tensorrt = "tensorrt",
+    }
+
+    /// How far ONNX Runtime changes a network before it computes it.
+    OnnxRuntimeOptimization {
+        /// Not at all.
+        None = "none",
+        /// Nodes without effect are removed.
+        Basic = "basic",
+        /// Nodes are also joined.
+        Extended = "extended",
+        /// Layouts of data are also changed.
+        All = "all",
+    }
+
     /// The types that a TensorRT engine may compute in.
     EnginePrecision {
         /// The network's own types.
