@@ -21,7 +21,7 @@ lld=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bi
 [ -x "$lld/ld.lld" ] || could_not "$lld/ld.lld is missing; toolchains of rustup's bring it"
 . cross/remap-paths.sh
 export "CARGO_TARGET_${name}_RUSTFLAGS=$flags $remap -C link-arg=-fuse-ld=lld -C link-arg=-B$lld -C link-arg=-Wl,--icf=all"
-cargo build --profile board --locked --target "$target" --package regatta-agent --no-default-features "$@" >&2 ||
+cargo build --profile board --locked --target "$target" --package regatta-agent --no-default-features --features onnxruntime "$@" >&2 ||
     could_not "cargo could not build the agent for $target; where the target is missing, 'rustup target add $target' brings it"
 cargo build --profile board --locked --target "$target" --package regatta-device-state --quiet >&2 || could_not "cargo could not build the helper for $target"
 agent=${CARGO_TARGET_DIR:-$PWD/target}/$target/board/regatta-agent
