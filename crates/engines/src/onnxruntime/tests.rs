@@ -276,6 +276,25 @@ mod with_library {
         }
     }
 
+    /// Its input has the dimensions of a sample, `[?, 8, 8]`, and so takes one at a time.
+    #[test]
+    fn a_network_without_a_batch_computes_one_sample_at_a_time() {
+        let fixture = Fixture::new();
+        let shape = Shape {
+            sample: vec![8, 8],
+            ..Shape::default()
+        };
+        fs::write(fixture.path("model.onnx"), onnx::classifier(&shape)).unwrap();
+        let Some(loaded) = load_with(&fixture, &[]) else {
+            return;
+        };
+        let mut loaded = loaded.unwrap();
+        assert_eq!(loaded.engines[0].max_batch(), 1);
+        for index in [0, 7, 30] {
+            assert_eq!(classes(&mut loaded, &[index]), [fixture::class(index)]);
+        }
+    }
+
     /// The classes of both engines for noise in ResNet50's shape.
     #[test]
     fn a_small_resnet50_has_tracts_answers() {
