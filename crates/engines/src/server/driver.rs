@@ -12,6 +12,13 @@ use std::{
 use regatta_catalogue::servers;
 use serde::Deserialize;
 
+use super::{
+    activity::Activity,
+    placeholders::unknown_placeholder,
+    probe::{LoadedModel, Probe},
+    requests::Requests,
+};
+
 /// The schema of driver files that this version reads.
 const SCHEMA: u32 = 1;
 /// The placeholders of a command.
@@ -39,6 +46,15 @@ pub(super) struct ServerDriver {
     /// `None` for a server that only clients on other machines use.
     #[serde(default)]
     generate: Option<Generate>,
+    /// The request that a server for clients on other machines answers before its run begins.
+    #[serde(default)]
+    pub(super) probe: Option<Probe>,
+    /// Where the server says which model it loaded.
+    #[serde(default)]
+    pub(super) loaded_model: Option<LoadedModel>,
+    /// Where the server counts what it does.
+    #[serde(default)]
+    pub(super) activity: Option<Activity>,
     /// Seconds that the process has to end after SIGTERM.
     #[serde(default = "default_stop_s")]
     stop_s: u64,
@@ -194,7 +210,11 @@ impl ServerDriver {
         if !self.ready.path.starts_with('/') {
             return Some("`ready.path` does not begin with /".to_owned());
         }
-        self.generate.as_ref().and_then(Generate::fault)
+        let probe = || self.probe.as_ref().and_then(Probe::fault);
+        let loaded = || self.loaded_model.as_ref().and_then(LoadedModel::fault);
+        let activity = || self.activity.as_ref().and_then(Activity::fault);
+        let generate = self.generate.as_ref().and_then(Generate::fault);
+        generate.or_else(probe).or_else(loaded).or_else(activity)
     }
 
     /// Returns the driver with its arguments for clients on other machines.
@@ -276,52 +296,6 @@ impl Generate {
             is_cumulative: self.is_cumulative,
         }
     }
-}
-
-/// The requests of a run: their text around the prompt, and where an answer has its tokens.
-#[derive(Debug, Clone)]
-pub(super) struct Requests {
-    pub(super) path: String,
-    pub(super) before: String,
-    pub(super) after: String,
-    /// The JSON pointer to the tokens.
-    pub(super) tokens: String,
-    /// The JSON pointer to the number of generated tokens.
-    pub(super) count: Option<String>,
-    pub(super) is_streaming: bool,
-    pub(super) is_cumulative: bool,
-}
-
-impl Requests {
-    /// Returns the body of a request for a prompt of token ids.
-    pub(super) fn body(&self, prompt: &[i32]) -> Vec<u8> {
-        use std::io::Write as _;
-
-        let mut body = Vec::with_capacity(self.before.len() + self.after.len() + 7 * prompt.len() + 2);
-        body.extend_from_slice(self.before.as_bytes());
-        for (place, token) in prompt.iter().enumerate() {
-            body.push(if place == 0 { b'[' } else { b',' });
-            // Writing to memory cannot fail.
-            let _ = write!(body, "{token}");
-        }
-        body.extend_from_slice(if prompt.is_empty() { b"[]" } else { b"]" });
-        body.extend_from_slice(self.after.as_bytes());
-        body
-    }
-}
-
-/// Returns a message about the first placeholder of a text that is not known. A placeholder is a word of lower-case letters in braces.
-fn unknown_placeholder(text: &str, known: &[&str]) -> Option<String> {
-    let words = text.split('{').skip(1).filter_map(|rest| {
-        let (word, _) = rest.split_once('}')?;
-        let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        is_word.then_some(word)
-    });
-    let unknown = words.into_iter().find(|word| !known.contains(word))?;
-    Some(format!(
-        "{{{unknown}}} is not a placeholder; known are {}",
-        known.join(", ")
-    ))
 }
 
 #[cfg(test)]

@@ -70,11 +70,18 @@ impl Connection {
 
     /// Checks that a GET is answered with status 200.
     pub(super) fn get(&mut self, path: &str) -> Result<(), HttpError> {
+        self.get_document(path).map(drop)
+    }
+
+    /// Returns a document.
+    pub(super) fn get_document(&mut self, path: &str) -> Result<Vec<u8>, HttpError> {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: */*\r\n\r\n",
             self.address
         );
-        self.exchange(request.as_bytes(), &mut |_| {}).map(drop)
+        let mut document = Vec::new();
+        self.exchange(request.as_bytes(), &mut |part| document.extend_from_slice(part))?;
+        Ok(document)
     }
 
     /// Posts a JSON document. Passes on the answer's body as it arrives, and returns how it ended.

@@ -4,19 +4,24 @@
 //! request at a time. The server is a child of the run's process and ends with it. `server.log` contains the server's output, and
 //! `server.json` its command, hashes and process.
 
+mod activity;
 mod answer;
 mod driver;
 mod evidence;
 mod http;
 mod model_server;
+mod placeholders;
+mod probe;
 mod process;
+mod requests;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -29,9 +34,12 @@ use regatta_types::{
 pub use self::model_server::ModelServer;
 use self::{
     answer::{AnswerError, AnswerReader, AnswerTokens},
-    driver::{CommandValues, Requests, ServerDriver},
+    driver::{CommandValues, ServerDriver},
     http::{Connection, HttpError},
+    probe::ProbeError,
     process::{ServerError, ServerProcess},
+    requests::Requests,
+    watch::{RequestCounter, ServerWatch},
 };
 use super::{
     Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
@@ -57,6 +65,8 @@ pub(super) struct ServerBackend {
     is_streaming: bool,
     /// The directory of the run's files.
     files: PathBuf,
+    /// The server that was started, and the run's requests to it.
+    started: Mutex<Option<(ServerWatch, Arc<RequestCounter>)>>,
 }
 
 /// Why requests to a server have no answers.
@@ -86,6 +96,7 @@ impl EngineBackend for ServerBackend {
             context: request.settings.server_context,
             is_streaming: request.sends_first_tokens,
             files: request.files.to_owned(),
+            started: Mutex::default(),
         })
     }
 
@@ -113,27 +124,42 @@ impl EngineBackend for ServerBackend {
         };
         let process =
             ServerProcess::start(&self.driver, values, &self.files.join(LOG)).map_err(unavailable)?;
-        let evidence = evidence::Evidence::of(&process, model).map_err(unavailable)?;
-        evidence.write(&self.files).map_err(unavailable)?;
         let process = Arc::new(process);
-        let engine = || {
-            Box::new(ServerStream {
-                connection: Connection::new(process.address, PATIENCE),
-                process: Arc::clone(&process),
-                requests: requests.clone(),
-                prompts,
-                has_warned: false,
-            }) as Box<dyn Engine>
+        let stream = |counter: &Arc<RequestCounter>| ServerStream {
+            connection: Connection::new(process.address, PATIENCE),
+            process: Arc::clone(&process),
+            requests: requests.clone(),
+            prompts,
+            counter: Arc::clone(counter),
+            has_warned: false,
         };
+        watch::check(&self.driver, &process, model, |_| stream(&Arc::default()).probe())
+            .map_err(unavailable)?;
+        let evidence = evidence::Evidence::of(&process, model).map_err(unavailable)?;
+        let description = Description {
+            kind: EngineKind::Server,
+            version: self.driver.title.clone(),
+            runs_on: format!("{} with {}", evidence.program(), model.display()),
+        };
+        let counter = Arc::default();
+        let watch = ServerWatch::begin(&self.driver, &process, evidence, &self.files);
+        let started = (watch.map_err(unavailable)?, Arc::clone(&counter));
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
         Ok(Loaded {
-            description: Description {
-                kind: EngineKind::Server,
-                version: self.driver.title.clone(),
-                runs_on: format!("{} with {}", evidence.program(), model.display()),
-            },
-            engines: (0..request.streams).map(|_| engine()).collect(),
+            description,
+            engines: (0..request.streams)
+                .map(|_| Box::new(stream(&counter)) as Box<dyn Engine>)
+                .collect(),
             shared: None,
         })
+    }
+
+    fn end_run(&self) -> Result<Vec<String>, EngineError> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        match started.as_mut() {
+            Some((watch, counter)) => watch.end(Some(counter.counts())).map_err(unavailable),
+            None => Ok(Vec::new()),
+        }
     }
 }
 
@@ -207,6 +233,7 @@ struct ServerStream {
     connection: Connection,
     requests: Requests,
     prompts: Prompts,
+    counter: Arc<RequestCounter>,
     has_warned: bool,
 }
 
@@ -226,6 +253,7 @@ impl ServerStream {
         match answered {
             Ok(end) => {
                 let answer = reader.finish(end)?;
+                self.counter.add(answer.generated.unwrap_or(answer.tokens.len()));
                 self.warn_of_withheld(&answer);
                 Ok(answer.tokens)
             }
@@ -241,6 +269,14 @@ impl ServerStream {
 }
 
 impl ServerStream {
+    /// Checks that the server answers a prompt of one token with tokens.
+    fn probe(&mut self) -> Result<(), ProbeError> {
+        let generated = self.generate(&[0], |_| {});
+        generated
+            .map(drop)
+            .map_err(|error| ProbeError::Request(error.into()))
+    }
+
     /// Warns once of an answer without all of its tokens: llama.cpp keeps back those that do not end a character.
     fn warn_of_withheld(&mut self, answer: &AnswerTokens) {
         let sent = answer.tokens.len();
