@@ -50,6 +50,7 @@ impl ModelServer {
         let port = settings.server_port.ok_or_else(|| missing("server_port"))?;
         let values = CommandValues {
             model: &model,
+            repository: None,
             listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
             context,
             parallel: settings.inference_streams.unwrap_or(1),

@@ -35,6 +35,8 @@ wait "$server""#;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much later than its connections a process may end.
 const END_DELAY: Duration = Duration::from_secs(1);
+/// How long a server may be silent while it answers. LoadGen has its own, shorter limit for a run without responses.
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// How long one look may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
 /// The most that a server has for its answer to a single request, such as the probe. A driver with less time until it is ready has that.
@@ -203,6 +205,11 @@ impl ServerProcess {
     /// Returns a connection for single requests.
     pub(super) const fn connection(&self) -> Connection {
         Connection::new(self.address, self.answer_limit)
+    }
+
+    /// Returns a connection for a stream of requests.
+    pub(super) const fn patient_connection(&self) -> Connection {
+        Connection::new(self.address, PATIENCE)
     }
 
     /// Returns the error of a server whose answer cannot be used. Why the server ended explains more than a broken connection.

@@ -2,6 +2,8 @@
 
 mod llama;
 mod probes;
+#[cfg(feature = "tract")]
+mod triton;
 
 use std::{
     fs,
@@ -14,10 +16,14 @@ use std::{
 };
 
 use regatta_catalogue::known;
-use regatta_types::{Scenario, benchmark::Generation, engine_settings::EngineSettings};
+use regatta_types::{
+    Scenario,
+    benchmark::{Benchmark, Generation},
+    engine_settings::EngineSettings,
+};
 
 use super::*;
-use crate::{Input, SequenceBuckets};
+use crate::{Answers, Batch, Input, SequenceBuckets};
 
 /// A server of Python's standard library. It answers a prompt with the prompt's tokens plus one each, as its environment says.
 const FAKE: &str = r#"
