@@ -1,14 +1,14 @@
 //! Tests of `endpoints run --device` over the real coordinator with a simulated device, a made-up checkout and a made-up client that fails when
 //! the test lets it. The real client is in `tests/tests/endpoints_harness.rs`.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod support;
 
 use std::{
     collections::BTreeMap,
     fs,
-    io::{Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command as Process, Output, Stdio},
@@ -98,6 +98,18 @@ impl Bench {
         (run, spec)
     }
 
+    /// Waits until the command has started the client.
+    fn wait_for_client(&self, command: &mut Child) {
+        eventually("the client", 20, || {
+            if let Some(status) = command.try_wait().unwrap() {
+                let mut words = String::new();
+                let _ = command.stderr.take().unwrap().read_to_string(&mut words);
+                panic!("the command has ended early, {status}: {words}");
+            }
+            self.path("run/client.log").is_file().then_some(())
+        });
+    }
+
     fn end_client(&self) {
         fs::write(self.path("environment/bin/go"), "").unwrap();
     }
@@ -167,7 +179,12 @@ fn serve_models() -> u16 {
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
             let mut connection = connection;
-            let _ = connection.read(&mut [0; 1024]);
+            // A request that is not read to its end resets the connection.
+            let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            while lines
+                .next()
+                .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+            {}
             let body = r#"{"data":[{"id":"small"}]}"#;
             let _ = write!(connection, "HTTP/1.1 200 OK\r\nServer: llama.cpp\r\n\r\n{body}");
         }
@@ -186,7 +203,7 @@ fn printed(output: &Output) -> String {
 #[test]
 fn the_server_is_stopped_after_its_client_and_its_run_is_copied() {
     let mut bench = Bench::new();
-    let command = bench.start();
+    let mut command = bench.start();
     let (run, spec) = bench.serve_model();
     let read = RunSpec::from_json(&spec).unwrap();
     assert_eq!(read.task, RunTask::ModelServer);
@@ -195,9 +212,7 @@ fn the_server_is_stopped_after_its_client_and_its_run_is_copied() {
         (settings.server_port, settings.server_context),
         (Some(bench.port), Some(32_768))
     );
-    eventually("the client", 20, || {
-        bench.path("run/client.log").is_file().then_some(())
-    });
+    bench.wait_for_client(&mut command);
     bench.device.expect_no_command(run);
     bench.end_client();
     // A lost command is repeated.
@@ -220,11 +235,9 @@ fn the_server_is_stopped_after_its_client_and_its_run_is_copied() {
 #[test]
 fn a_run_whose_command_ended_early_is_completed_later() {
     let mut bench = Bench::new();
-    let command = bench.start();
+    let mut command = bench.start();
     let (run, spec) = bench.serve_model();
-    eventually("the client", 20, || {
-        bench.path("run/client.log").is_file().then_some(())
-    });
+    bench.wait_for_client(&mut command);
     bench.end_client();
     bench
         .device

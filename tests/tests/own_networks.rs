@@ -68,12 +68,9 @@ fn trained_networks_answer_as_in_onnx_runtime() {
     for (name, metric, scenario) in CASES {
         let run = lab.measure(name, [scenario, "AccuracyOnly"], &[]);
         let accuracy = &run["accuracy"];
-        assert_eq!(
-            (&accuracy["metric"], &run["verdict"]),
-            (&Value::from(metric), &Value::from("PASS")),
-            "{name}: {run:#}"
-        );
+        assert_eq!(accuracy["metric"], metric, "{name}: {run:#}");
         let log = lab.accuracy_log(&run);
+        // It only succeeds when the target is reached.
         let again = lab.json(&["accuracy", name, "--log", log.to_str().unwrap()]);
         assert_eq!(again["accuracy"][0]["value"], accuracy["value"], "{name}");
         if name == "text-angle" {
@@ -110,11 +107,7 @@ fn only_the_workspaces_file_names_a_script() {
     lab.start_device();
     lab.wait_for_device();
     let run = lab.measure("scored", ["Offline", "AccuracyOnly"], &[]);
-    assert_eq!(
-        (&run["accuracy"]["value"], &run["verdict"]),
-        (&Value::from(5.0), &Value::from("PASS")),
-        "{run:#}"
-    );
+    assert_eq!(run["accuracy"]["value"], 5.0, "{run:#}");
     assert!(witness.exists());
 
     // The run still names the first command. What counts is the file of today.

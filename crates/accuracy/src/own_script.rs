@@ -9,15 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_fsutil::regular_file;
-use regatta_mllog::read::{AccuracyLogError, ResponseCount};
-use regatta_types::benchmark::{AccuracyMetric, Benchmark};
-
-use crate::{
-    measure::{AccuracyFigure, MeasuredAccuracy},
-    measure_error::MeasureError,
-    score::Score,
-};
+use regatta_mllog::read::AccuracyLogError;
 
 /// A script that takes longer is ended.
 const MAX_TIME: Duration = Duration::from_secs(3600);
@@ -67,42 +59,8 @@ pub enum ScriptError {
     Open(#[from] io::Error),
 }
 
-/// Computes the accuracy of the log `log` by the command of a benchmark's file, which must be the user's own.
-///
-/// # Errors
-/// [`MeasureError::Script`] when the command fails or prints no figure.
-pub fn measure_by_script(
-    benchmark: &Benchmark,
-    log: &Path,
-    scratch: &Path,
-) -> Result<MeasuredAccuracy, MeasureError> {
-    let failed = |source: ScriptError| MeasureError::Script {
-        benchmark: benchmark.name.clone(),
-        source,
-    };
-    let opened = regular_file::open(log).map_err(|error| failed(error.into()))?;
-    let total = benchmark.dataset.total_samples;
-    let count = ResponseCount::read(opened, total).map_err(|error| failed(error.into()))?;
-    let value = figure(&benchmark.accuracy.script, log, scratch).map_err(failed)?;
-    Ok(MeasuredAccuracy {
-        target: benchmark.accuracy.target(),
-        side: benchmark.accuracy.side(),
-        missing: count.missing,
-        different: 0,
-        is_padded: false,
-        figure: AccuracyFigure::Score(Score {
-            name: AccuracyMetric::Script.official_name(),
-            value,
-            correct: None,
-            total: count.answered,
-            duplicates: count.duplicates,
-            missing: Vec::new(),
-        }),
-    })
-}
-
 /// Runs a command in the scratch directory, and returns the number in the last line of its output.
-fn figure(command: &[String], log: &Path, scratch: &Path) -> Result<f64, ScriptError> {
+pub(crate) fn figure(command: &[String], log: &Path, scratch: &Path) -> Result<f64, ScriptError> {
     let filled = |word: &String| {
         word.replace("{log}", &log.display().to_string())
             .replace("{scratch}", &scratch.display().to_string())

@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
     }
 
     fn section(&mut self, heading: &str, rules: &'a Value) {
-        let _ = write!(self.text, "\n{heading}\n\n");
+        let _ = write!(self.text, "{heading}\n\n");
         if let Some(description) = rules["description"].as_str() {
             let _ = write!(self.text, "{}\n\n", plain(description));
         }
@@ -142,18 +142,12 @@ impl<'a> Fields<'a> {
             .find(|(_, rule)| rule.get("const").is_some());
         let (key, rule) = tag.expect("a variant has a tag");
         let _ = write!(self.text, "### `{key} = {}`\n\n", rule["const"]);
-        let own = rules["$ref"].as_str().map(|name| self.definition(name));
-        let description = rules["description"]
-            .as_str()
-            .or_else(|| own?["description"].as_str());
-        let _ = write!(self.text, "{}\n\n", plain(description.unwrap_or_default()));
-        if let Some(own) = own {
-            self.table(path, own);
-        }
-        let others = rules["properties"].as_object().unwrap().len() > 1;
-        if others {
-            self.table(path, rules);
-        }
+        let _ = write!(
+            self.text,
+            "{}\n\n",
+            plain(rules["description"].as_str().unwrap_or_default())
+        );
+        self.table(path, rules);
     }
 
     fn table(&mut self, path: &str, rules: &'a Value) {
@@ -188,9 +182,11 @@ impl<'a> Fields<'a> {
     fn value(&mut self, path: &str, rule: &'a Value) -> String {
         if let Some(name) = reference(rule) {
             let definition = self.definition(name);
-            let is_choice = words(definition).is_some();
-            if is_choice {
+            if words(definition).is_some() {
                 return "a word".to_owned();
+            }
+            if let Some(forms) = forms(definition) {
+                return forms;
             }
             if definition.get("properties").is_some() || definition.get("oneOf").is_some() {
                 if self.seen.insert(name.to_owned()) {
@@ -214,7 +210,7 @@ impl<'a> Fields<'a> {
                     None => format!("a list of {items}s"),
                 }
             }
-            Some("integer") => "a whole number".to_owned(),
+            Some("integer") => "an integer".to_owned(),
             Some("number") => "a number".to_owned(),
             Some("boolean") => "`true` or `false`".to_owned(),
             Some("object") => "a table of texts".to_owned(),
@@ -268,6 +264,20 @@ fn words(definition: &Value) -> Option<Vec<(String, String)>> {
     definition["oneOf"].as_array()?.iter().map(word).collect()
 }
 
+/// Returns the forms of a field that is a word or a table with one key.
+fn forms(definition: &Value) -> Option<String> {
+    let forms = definition["oneOf"].as_array()?.iter().map(|one| {
+        let key = one["required"].as_array().and_then(|keys| keys.first()?.as_str());
+        let is_tagged = key.is_some_and(|key| one["properties"][key].get("const").is_some());
+        match (one["const"].as_str(), key) {
+            (Some(word), _) => Some(format!("`\"{word}\"`")),
+            (None, Some(key)) if !is_tagged => Some(format!("`{{ {key} = \"...\" }}`")),
+            _ => None,
+        }
+    });
+    forms.collect::<Option<Vec<_>>>().map(|forms| forms.join(" or "))
+}
+
 /// Returns a documentation comment without links and lines, for a cell of a table.
 fn plain(text: &str) -> String {
     let mut plain = text.replace('\n', " ").replace('|', "\\|");
@@ -279,7 +289,11 @@ fn plain(text: &str) -> String {
             plain.remove(open);
         }
     }
-    plain.replace("[`", "`").replace("`]", "`")
+    // Types have `None` where a file has no such field.
+    plain
+        .replace("[`", "`")
+        .replace("`]", "`")
+        .replace("`None`", "absent")
 }
 
 fn join(path: &str, name: &str) -> String {

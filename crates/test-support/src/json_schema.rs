@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// Keywords that describe and do not check.
-const DESCRIBING: [&str; 7] = [
+const DESCRIBING: [&str; 8] = [
     "$schema",
     "$id",
     "$defs",
@@ -14,6 +14,7 @@ const DESCRIBING: [&str; 7] = [
     "description",
     "default",
     "format",
+    "writeOnly",
 ];
 
 /// Returns the differences of `document` from the definition `name` of `schema`, one line per finding.

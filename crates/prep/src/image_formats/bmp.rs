@@ -2,7 +2,7 @@
 
 use regatta_jpeg::{Image, Pixel};
 
-use super::checked_size;
+use super::pixels::checked_size;
 
 /// Bytes before the header that describes the pixels.
 const FILE_HEADER: usize = 14;

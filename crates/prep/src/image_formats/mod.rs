@@ -2,13 +2,11 @@
 //! dropped, 16-bit values are cut to their upper byte, and grey becomes three equal channels.
 
 mod bmp;
+mod pixels;
 mod png;
 mod webp;
 
-use regatta_jpeg::{Image, Pixel};
-
-/// The largest number of pixels, as for a JPEG.
-const MAX_PIXELS: u64 = 1 << 28;
+use regatta_jpeg::Image;
 
 /// The error for an image that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,27 +27,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Image, FormatError>> {
         _ => return None,
     };
     Some(decoder(bytes).map_err(|reason| FormatError { format, reason }))
-}
-
-/// Checks the size of an image before memory is reserved for it.
-fn checked_size(width: u32, height: u32) -> Result<[usize; 2], String> {
-    if width == 0 || height == 0 || u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(format!(
-            "it has {width} x {height} pixels; 1 to 2^28 are read, if memory allows"
-        ));
-    }
-    let side = |side: u32| usize::try_from(side).map_err(|error| error.to_string());
-    Ok([side(width)?, side(height)?])
-}
-
-/// Returns the pixels of samples with `channels` values each, of which the first or the first three are colours.
-fn pixels(samples: &[u8], channels: usize) -> Vec<Pixel> {
-    let pixel = |values: &[u8]| match values {
-        [grey] | [grey, _] => [*grey, *grey, *grey, 0],
-        [red, green, blue, ..] => [*red, *green, *blue, 0],
-        [] => [0; 4],
-    };
-    samples.chunks_exact(channels.max(1)).map(pixel).collect()
 }
 
 #[cfg(test)]

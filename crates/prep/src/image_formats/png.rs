@@ -5,7 +5,7 @@ use std::io::Cursor;
 use png::{Decoder, Limits, Transformations};
 use regatta_jpeg::Image;
 
-use super::{checked_size, pixels};
+use super::pixels::{checked_size, pixels};
 
 /// More than the pixels of the largest image take, in bytes.
 const MAX_BYTES: usize = 1 << 31;

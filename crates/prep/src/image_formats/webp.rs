@@ -5,7 +5,7 @@ use std::io::Cursor;
 use image_webp::WebPDecoder;
 use regatta_jpeg::Image;
 
-use super::{checked_size, pixels};
+use super::pixels::{checked_size, pixels};
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Image, String> {
     let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(|error| error.to_string())?;

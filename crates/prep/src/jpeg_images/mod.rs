@@ -3,11 +3,11 @@
 
 mod area;
 mod elements;
-mod fitting;
 mod image_file;
 mod labels;
 mod linear;
 mod pil_bilinear;
+mod placement;
 mod region;
 mod request;
 mod sample;

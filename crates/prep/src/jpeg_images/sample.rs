@@ -12,8 +12,8 @@ use regatta_types::{
 
 use super::{
     elements::{CHANNELS, PixelElements},
-    fitting::Fitting,
     image_file::{OpenCvReader, read_image},
+    placement::Placement,
 };
 use crate::error::PrepError;
 
@@ -34,7 +34,7 @@ pub(crate) struct Sample {
 pub(crate) struct SampleMaker {
     /// Channels, height and width.
     shape: [usize; 3],
-    fitting: Fitting,
+    placement: Placement,
     elements: PixelElements,
 }
 
@@ -54,7 +54,7 @@ impl SampleMaker {
             reason,
         };
         let (height, width) = size(benchmark, kind, form).map_err(unsupported)?;
-        let fitting = Fitting::new(kind, [height, width]).map_err(unsupported)?;
+        let placement = Placement::new(kind, [height, width]).map_err(unsupported)?;
         if (form.dtype == Dtype::Int8) != quantised.is_some() {
             return Err(PrepError::Scale { form });
         }
@@ -67,7 +67,7 @@ impl SampleMaker {
         };
         Ok(Self {
             shape: [CHANNELS, height, width],
-            fitting,
+            placement,
             elements: elements.arranged(order, kind.channels_last),
         })
     }
@@ -76,10 +76,13 @@ impl SampleMaker {
     pub(crate) fn read(&self, path: &Path) -> Result<Sample, PrepError> {
         let Decoded { image, damage } = read_image(path, OpenCvReader::Imread)?;
         let size = [image.width, image.height];
-        let (pixels, frame) = self.fitting.pixels(&image).ok_or_else(|| PrepError::ThinImage {
-            path: path.to_owned(),
-            size,
-        })?;
+        let (pixels, frame) = self
+            .placement
+            .pixels(&image)
+            .ok_or_else(|| PrepError::ThinImage {
+                path: path.to_owned(),
+                size,
+            })?;
         let (data, clipped) = self.elements.framed_data(&pixels, &frame, &self.shape);
         Ok(Sample {
             data,

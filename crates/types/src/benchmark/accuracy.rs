@@ -18,7 +18,7 @@ pub struct Accuracy {
     /// The side of the target on which the value must be. By default below for an error, and above otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<BoundSide>,
-    /// The type of the numbers in a response, for the metrics `top5`, `auc` and `mean-squared-error`.
+    /// The type of the numbers in a response, for the metrics `top5`, `auc` and `mean-squared-error`; `float32` by default.
     #[serde(default = "float32", skip_serializing_if = "is_float32")]
     pub response_dtype: Dtype,
     /// The values that responses are compared with, for the metrics `mean-squared-error` and `exact-match`: a `.npy` below the scratch
@@ -138,7 +138,7 @@ pub struct SummaryFiles {
     pub expected: String,
     /// The directory of the model's `tokenizer.json` and `tokenizer_config.json`.
     pub tokenizer: String,
-    /// The option of the reference's script for that directory. Without it, the script has a tokenizer of its own.
+    /// The option of the reference's script for that directory. Without it, the script uses its default tokenizer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer_option: Option<String>,
     /// The directory of a language in NLTK's `punkt_tab`.

@@ -51,7 +51,7 @@ pub enum Prep {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JpegImages {
-    /// How an image of another size becomes a sample.
+    /// How an image of another size becomes a sample; `crop` by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fit: ImageFit,
     /// The shorter side after resizing, in pixels; for the fit `crop` only.
@@ -60,22 +60,22 @@ pub struct JpegImages {
     /// The red, green and blue value around the image, from 0 to 255; for the fit `letterbox` only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub padding: u8,
-    /// How pixels are computed when an image is resized.
+    /// How pixels are computed when an image is resized; `area` by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resize: ImageResize,
-    /// The order of a sample's channels.
+    /// The order of a sample's channels; `rgb` by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub channels: ChannelOrder,
     /// Whether the channels of a pixel are one after the other. The input's shape is then height, width and 3 instead of 3, height and width.
     #[serde(default, skip_serializing_if = "is_default")]
     pub channels_last: bool,
-    /// The number by which values between 0 and 255 are divided.
+    /// The number by which values between 0 and 255 are divided; 1 by default.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub divisor: f32,
     /// Means of red, green and blue, which are subtracted from the quotients.
     #[serde(default)]
     pub means: [f32; 3],
-    /// Standard deviations of red, green and blue, by which the differences are divided.
+    /// Standard deviations of red, green and blue, by which the differences are divided; 1 by default.
     #[serde(default = "ones", skip_serializing_if = "are_ones")]
     pub deviations: [f32; 3],
     /// The number of classes. Labels count from 0.

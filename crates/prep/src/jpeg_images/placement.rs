@@ -8,7 +8,7 @@ use crate::letterbox::Letterbox;
 
 /// Width and height of samples, and how images get them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fitting {
+pub(super) struct Placement {
     width: usize,
     height: usize,
     /// The shorter side after resizing; for `crop` only.
@@ -18,7 +18,7 @@ pub(super) struct Fitting {
     padding: u8,
 }
 
-impl Fitting {
+impl Placement {
     /// # Errors
     /// Returns why samples of the size cannot be made.
     pub(super) fn new(kind: &JpegImages, [height, width]: [usize; 2]) -> Result<Self, String> {
