@@ -94,11 +94,17 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
     report
         .print(args.format, &mut io::stdout().lock())
         .context("the result cannot be printed")?;
-    match ready.fault() {
-        Some(fault) => Err(fault),
-        None if ended_well(&outcome) => Ok(ExitCode::Success),
-        None => Ok(ExitCode::Negative),
+    if let Some(fault) = ready.fault() {
+        return Err(fault);
     }
+    for warning in ready.end()? {
+        tracing::warn!("{warning}");
+    }
+    Ok(if ended_well(&outcome) {
+        ExitCode::Success
+    } else {
+        ExitCode::Negative
+    })
 }
 
 /// Adds a system's values for settings that the user did not set, and returns their origin.

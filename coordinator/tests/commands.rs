@@ -217,10 +217,11 @@ fn only_a_model_server_generates_tokens_and_it_does_nothing_else() {
             "no engine computes the responses of gptj-99 yet",
         ),
         (
-            "resnet50",
+            "whisper",
             Some("server"),
-            "which the responses of resnet50 are not",
+            "computes no loop of networks, which whisper needs",
         ),
+        ("resnet50", Some("server"), "no device has connected"),
         ("llama3.1-8b-edge", Some("server"), "no device has connected"),
     ] {
         let mut command = vec!["run", "--benchmark", benchmark, "--scenario", "Offline"];
@@ -229,24 +230,34 @@ fn only_a_model_server_generates_tokens_and_it_does_nothing_else() {
         assert_eq!(code, Some(2), "{printed}");
         assert!(printed.contains(expected), "{benchmark} {engine:?}: {printed}");
     }
-    let unknown = [
-        "run",
-        "--benchmark",
-        "llama3.1-8b-edge",
-        "--scenario",
-        "Offline",
-        "--engine",
-        "server",
-    ];
-    for (server, expected) in [
-        ("server=mine", "`mine`, but must be a driver such as llama-cpp"),
+    for (benchmark, server, expected) in [
+        (
+            "resnet50",
+            "server=llama-cpp",
+            "serves language models, which do not compute the responses of resnet50",
+        ),
+        (
+            "llama3.1-8b-edge",
+            "server=triton",
+            "serves networks, which do not compute the responses of llama3.1-8b-edge",
+        ),
+        (
+            "llama3.1-8b-edge",
+            "server=mine",
+            "`mine`, but must be a driver such as llama-cpp",
+        ),
         // It returns no token ids.
         (
+            "llama3.1-8b-edge",
             "server=ollama",
             "LoadGen cannot use the server of the driver ollama",
         ),
     ] {
-        let (_, printed) = refusal(&coordinator.output(&[&unknown[..], &["--set", server]].concat()));
+        let command = [
+            &["run", "--benchmark", benchmark, "--scenario", "Offline"][..],
+            &["--engine", "server", "--set", server],
+        ];
+        let (_, printed) = refusal(&coordinator.output(&command.concat()));
         assert!(printed.contains(expected), "{printed}");
     }
 }

@@ -274,6 +274,7 @@ fn command_output_escapes_control_characters_of_devices() {
             ended: None,
             window: Default::default(),
             timing: None,
+            warnings: vec![HOSTILE.to_owned()],
         }];
     });
     let names: Vec<&str> = files.keys().map(String::as_str).collect();

@@ -62,7 +62,7 @@ pub fn fill(lab: &Lab, filled: &mut FilledStore) -> Vec<String> {
             draft["spec"]["engine"] =
                 json!({ "kind": "tensorrt", "settings": { "batch_size": number % 2 + 1, "gpu_engine": text } });
             draft["user_settings"] = json!({ text.as_str(): text });
-            for field in ["contradictions", "not_judged"] {
+            for field in ["contradictions", "not_judged", "warnings"] {
                 outcome[field] = json!([text, text]);
             }
             outcome["reasons"] = json!([text, text]);

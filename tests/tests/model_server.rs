@@ -90,6 +90,13 @@ fn a_model_server_answers_in_tokens() {
         64,
         "{evidence:#}"
     );
+    // The server generated what this run requested, and nothing else.
+    let tokens = SIZE.samples as f64 * 16.0;
+    assert!(
+        evidence["own"]["tokens"].as_f64().unwrap() >= tokens,
+        "{evidence:#}"
+    );
+    assert_eq!(one["warnings"], Value::Array(Vec::new()), "{one:#}");
     assert!(
         fs::read_to_string(files.join("server.log"))
             .unwrap()

@@ -123,7 +123,10 @@ fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     }
     let ended = measure(&ready, &mut attempt).and_then(|outcome| match ready.fault() {
         Some(fault) => Err(fault),
-        None => Ok(outcome),
+        None => {
+            attempt.warnings = ready.end()?;
+            Ok(outcome)
+        }
     });
     match (ended, keep(&ready, &run_output, &attempt)) {
         (Ok(outcome), Ok(())) if ended_well(&outcome) => Ok(ExitCode::Success),
@@ -149,7 +152,7 @@ fn serve(
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
     serving::wait_until_stopped(&server, run_output)?;
-    drop(server);
+    serving::stop(server)?;
     end_without_loadgen(run_output, attempt)
 }
 

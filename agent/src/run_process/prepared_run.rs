@@ -193,6 +193,15 @@ impl PreparedRun {
         written.with_context(|| format!("{} cannot be written", path.display()))
     }
 
+    /// Ends a run without a fault. Returns what may have disturbed it.
+    ///
+    /// # Errors
+    /// [`Failure`] when the engine was not the same from the run's start to its end. Such a run has no result.
+    pub(crate) fn end(&self) -> Result<Vec<String>, Failure> {
+        let warnings = self.harness.end_run();
+        warnings.map_err(|error| Failure::could_not(anyhow::Error::from(error)))
+    }
+
     /// Returns the failure of the dataset or engine, if the run ended with one. Such a run has no result.
     pub(crate) fn fault(&self) -> Option<Failure> {
         self.harness

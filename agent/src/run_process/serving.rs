@@ -37,3 +37,13 @@ pub(super) fn wait_until_stopped(server: &ModelServer, run_output: &RunOutput) -
     }
     Ok(())
 }
+
+/// Stops the server.
+///
+/// # Errors
+/// [`Failure`] when it was started again while it served.
+pub(super) fn stop(server: ModelServer) -> Result<(), Failure> {
+    server
+        .stop()
+        .map_err(|error| Failure::could_not(anyhow::Error::from(error)))
+}

@@ -98,6 +98,7 @@ fn unjudged_record(run: &RunRow, device: Option<DeviceRow>) -> Record {
         judgement: None,
         not_judged: Vec::new(),
         contradictions: Vec::new(),
+        warnings: Vec::new(),
         window: None,
         audit: None,
     }
@@ -276,11 +277,9 @@ impl Finisher {
         for why in &logged.not_judged {
             tracing::warn!(run = %run.id, "{why}");
         }
-        let attempts = proven
-            .signed()
-            .into_iter()
-            .flat_map(|evidence| &evidence.attempts);
-        let window = attempts.last().map(|attempt| attempt.window.clone());
+        let attempt = proven.signed().and_then(|evidence| evidence.attempts.last());
+        let window = attempt.map(|attempt| attempt.window.clone());
+        let warnings = attempt.map_or_else(Vec::new, |attempt| attempt.warnings.clone());
         let audit = spec.audit.as_ref();
         let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, state.phase, &spec, of));
         let record = Record {
@@ -292,6 +291,7 @@ impl Finisher {
             accuracy,
             not_judged: logged.not_judged,
             contradictions: proven.contradictions.clone(),
+            warnings,
             window,
             audit,
             ..unjudged_record(run, device)

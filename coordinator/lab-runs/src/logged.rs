@@ -92,6 +92,7 @@ pub(super) fn outcome(spec: &RunSpec, record: &Record, proven: &Proven, nothing_
         accuracy: record.accuracy.clone(),
         not_judged: record.not_judged.clone(),
         contradictions: record.contradictions.clone(),
+        warnings: record.warnings.clone(),
         bytes: record.delivery.bytes,
         complete: record.delivery.complete,
         signed: record.evidence_signature_valid,

@@ -6,13 +6,14 @@ use std::borrow::Cow;
 use regatta_catalogue::{
     catalogue::{Catalogue, CatalogueError},
     round::Round,
+    servers,
     system::{SystemRequest, SystemValues},
 };
 use regatta_lab_net::fleet::{default_engine, default_engine_obstacles, engine_obstacle};
 use regatta_lab_store::{DeviceRow, RunDraft, RunRequest, SystemChoice};
 use regatta_types::{
     EngineKind,
-    benchmark::Benchmark,
+    benchmark::{Benchmark, Response},
     documents::{DeviceFacts, EngineSpec, LoadgenChoice, PowerSetting, RunTask, StateSpec},
 };
 
@@ -58,6 +59,26 @@ impl<'a> KnownRequest<'a> {
                 _ if !model.has_engine() => ResolveError::NoResponses { benchmark },
                 EngineKind::Server => ResolveError::NotForServer { benchmark },
                 _ => ResolveError::NeedsServer { benchmark },
+            });
+        }
+        if let Some(driver) = request
+            .engine
+            .settings
+            .server
+            .as_ref()
+            .filter(|_| kind == EngineKind::Server)
+            && request.task.is_measurement()
+            && let Some(of_networks) = servers::computes_networks(driver)
+            && of_networks == (model.response == Response::Tokens)
+        {
+            return Err(ResolveError::NotForDriver {
+                benchmark: benchmark.name.clone(),
+                driver: driver.clone(),
+                serves: if of_networks {
+                    "networks"
+                } else {
+                    "language models"
+                },
             });
         }
         Ok(Self {

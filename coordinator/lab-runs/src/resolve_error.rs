@@ -35,11 +35,19 @@ pub enum ResolveError {
         /// The benchmark's name.
         benchmark: String,
     },
-    /// The engine `server` only generates tokens.
-    #[error("the engine `server` generates tokens, which the responses of {benchmark} are not")]
+    /// No model server computes loops of networks.
+    #[error("the engine `server` computes no loop of networks, which {benchmark} needs")]
     NotForServer {
         /// The benchmark's name.
         benchmark: String,
+    },
+    /// The server of the driver answers in another form.
+    #[error("the driver {driver} serves {serves}, which do not compute the responses of {benchmark}")]
+    NotForDriver {
+        benchmark: String,
+        driver: String,
+        /// The models of the driver.
+        serves: &'static str,
     },
     /// The engine cannot run on the device.
     #[error("the engine `{engine}` cannot run on {device}: {obstacle}; engines that can: {available}")]
@@ -138,6 +146,9 @@ impl ResolveError {
                  drivers of model servers"
                     .to_owned(),
             ),
+            Self::NotForDriver { .. } => {
+                Some("docs/servers.md lists the drivers that LoadGen can use".to_owned())
+            }
             Self::NotForServer { .. } => {
                 Some("without --engine, the best engine of the device computes them".to_owned())
             }

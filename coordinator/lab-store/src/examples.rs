@@ -115,6 +115,7 @@ pub fn example_record(run: &RunRow, state: &RunState) -> Record {
         accuracy: None,
         not_judged: Vec::new(),
         contradictions: Vec::new(),
+        warnings: Vec::new(),
         window: None,
         audit: None,
     }

@@ -92,6 +92,9 @@ pub struct RunOutcome {
     /// Differences between the device's messages or files and its evidence.
     #[serde(default)]
     pub contradictions: Vec<String>,
+    /// What may have disturbed the measurement, as the device reports it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Delivered bytes.
     pub bytes: u64,
     /// Whether every file of the evidence is present with its SHA-256.

@@ -160,6 +160,8 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     }
     let contradictions = row.outcome.iter().flat_map(|outcome| &outcome.contradictions);
     lines.extend(contradictions.map(|what| format!("contradiction: {}", escape(what))));
+    let warnings = row.outcome.iter().flat_map(|outcome| &outcome.warnings);
+    lines.extend(warnings.map(|what| format!("warning: {}", escape(what))));
     lines.push(format!("directory  {}", dir.path().display()));
     if let Some(of) = &spec.audit {
         let accuracy = of.accuracy.map_or_else(String::new, |run| format!(" and {run}"));

@@ -25,7 +25,18 @@ pub fn is_path(name: &str) -> bool {
 pub fn is_for_loadgen(name: &str) -> bool {
     let mut texts = texts();
     let text = texts.find(|(known, _)| *known == name).map(|(_, text)| text);
-    text.is_none_or(|text| text.contains("\n[generate]\n"))
+    text.is_none_or(|text| text.contains("\n[generate]\n") || text.contains(OF_NETWORKS))
+}
+
+/// The table of drivers whose servers compute networks.
+const OF_NETWORKS: &str = "\n[kserve]\n";
+
+/// Returns whether the server of a built-in driver computes networks. The others generate tokens. `None` of a user's file.
+#[must_use]
+pub fn computes_networks(name: &str) -> Option<bool> {
+    let mut texts = texts();
+    let text = texts.find(|(known, _)| *known == name).map(|(_, text)| text);
+    text.map(|text| text.contains(OF_NETWORKS))
 }
 
 /// Checks that the driver of the settings, if any, is a built-in one or the path of a file, which only the device can read.

@@ -58,6 +58,15 @@ pub trait EngineBackend {
     /// [`EngineError`] when the model is missing, damaged, or does not match the samples.
     fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError>;
 
+    /// Ends a run of the loaded engines, which have answered all queries. Returns what may have disturbed it. Only an engine that others could
+    /// use at the same time has to say anything.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the engine was not the same from the run's start to its end.
+    fn end_run(&self) -> Result<Vec<String>, EngineError> {
+        Ok(Vec::new())
+    }
+
     /// Returns the layout in which engines take windows of a volume.
     fn window_layout(&self) -> Layout {
         Layout::Linear

@@ -28,9 +28,9 @@ pub enum EngineError {
         /// The benchmark's name.
         benchmark: String,
     },
-    /// The benchmark does not ask for generated tokens in the form that model servers take.
+    /// The benchmark's samples or answers are not those of the model server.
     #[error("no model server computes the responses of benchmark {benchmark}: {reason}")]
-    NotPrompts {
+    NotForServer {
         /// The benchmark's name.
         benchmark: String,
         /// What differs.

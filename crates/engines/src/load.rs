@@ -34,8 +34,8 @@ pub fn load(
 
 fn load_built(backend: &dyn EngineBackend, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let model = &request.benchmark.model;
-    // A model server has its own requirements.
-    if !backend.kind().computes() || backend.kind() == EngineKind::Server {
+    // A model server has its own requirements, but computes windows as other engines do.
+    if !backend.kind().computes() || (backend.kind() == EngineKind::Server && model.windows.is_none()) {
         return backend.load(request);
     }
     if !model.is_computed_by(backend.kind()) {

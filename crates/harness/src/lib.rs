@@ -37,7 +37,7 @@ pub use issue_log::IssueLog;
 pub use library::LibraryError;
 pub use plan::{ServedSamples, ServingError, ServingPlan};
 use regatta_engines::{
-    Description, EngineBackend, EngineBuilder, EngineRequest, LoadRequest, SequenceBuckets,
+    Description, EngineBackend, EngineBuilder, EngineError, EngineRequest, LoadRequest, SequenceBuckets,
 };
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_loadgen_conf::TestSettings;
@@ -68,6 +68,8 @@ pub struct Harness {
     /// The units' service times, if they were requested.
     board: Option<BoardModel>,
     fault: FirstFault,
+    /// The engine with the settings of the run. `None` in tests of single parts.
+    backend: Option<Box<dyn EngineBackend>>,
 }
 
 impl Harness {
@@ -89,7 +91,11 @@ impl Harness {
             files: request.files,
         };
         let backend = regatta_engines::configure(request.engine, &engine_request)?;
-        Self::with_engine(request, dataset, backend.as_ref(), builder)
+        let harness = Self::with_engine(request, dataset, backend.as_ref(), builder)?;
+        Ok(Self {
+            backend: Some(backend),
+            ..harness
+        })
     }
 
     /// Loads a configured engine for an opened dataset, and warms it up.
@@ -169,6 +175,7 @@ impl Harness {
             units,
             board: shared.board,
             fault,
+            backend: None,
         })
     }
 
@@ -195,6 +202,16 @@ impl Harness {
     /// Returns which unit computed each response so far. `None` if there is one unit.
     pub fn response_units(&self) -> Option<ResponseUnits> {
         self.units.as_deref().map(UnitLog::responses)
+    }
+
+    /// Ends a run. Returns what may have disturbed it, as the engine sees it.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the engine was not the same from the run's start to its end.
+    pub fn end_run(&self) -> Result<Vec<String>, EngineError> {
+        self.backend
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), |backend| backend.end_run())
     }
 
     /// Returns the first error of dataset or engine during the run, with its causes.

@@ -98,6 +98,11 @@ pub fn own_networks() -> Option<PathBuf> {
     installed("own-networks")
 }
 
+/// Returns the Python that has Triton's server with its python backend and ONNX Runtime, as [`opencv`] does.
+pub fn triton() -> Option<PathBuf> {
+    installed("triton")
+}
+
 /// Returns the directory in which a test may keep an installation that takes long.
 #[must_use]
 pub fn installation(name: &str) -> PathBuf {

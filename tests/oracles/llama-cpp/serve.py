@@ -16,6 +16,7 @@ parameters.port = int(port)
 parameters.n_ctx = int(context)
 parameters.n_parallel = int(parallel)
 parameters.cpuparams.n_threads = 1
+parameters.endpoint_metrics = True
 if len(sys.argv) > 5:
     parameters.model_alias = {sys.argv[5]}
 if len(sys.argv) > 6:

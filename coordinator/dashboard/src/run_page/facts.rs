@@ -123,6 +123,10 @@ pub(super) fn evidence(row: &RunRow) -> Markup {
             p { "The device contradicts its evidence:" }
             ul { @for what in &outcome.contradictions { li { (shown(what, SENTENCE)) } } }
         }
+        @if !outcome.warnings.is_empty() {
+            p { "The device warns that the measurement may have been disturbed:" }
+            ul { @for what in &outcome.warnings { li { (shown(what, SENTENCE)) } } }
+        }
         @if let Some(recorded) = &row.recorded {
             p .note {
                 "Recorded " (wording::time(recorded)) ", " (wording::bytes(outcome.bytes)) ". Verify it again with "

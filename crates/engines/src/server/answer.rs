@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{driver::Requests, http::BodyEnd};
+use super::{http::BodyEnd, requests::Requests};
 
 /// The maximum size of an event's line in bytes.
 const MAX_LINE: usize = 8 << 20;
@@ -171,7 +171,7 @@ impl<'a> AnswerReader<'a> {
 }
 
 /// Returns the beginning of a document for a message.
-fn beginning(document: &[u8]) -> String {
+pub(super) fn beginning(document: &[u8]) -> String {
     let text = String::from_utf8_lossy(&document[..document.len().min(200)]);
     text.trim().to_owned()
 }

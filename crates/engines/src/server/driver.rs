@@ -12,10 +12,26 @@ use std::{
 use regatta_catalogue::servers;
 use serde::Deserialize;
 
+use super::{
+    activity::Activity,
+    placeholders::unknown_placeholder,
+    probe::{LoadedModel, Probe},
+    repository::Kserve,
+    requests::Requests,
+};
+
 /// The schema of driver files that this version reads.
 const SCHEMA: u32 = 1;
 /// The placeholders of a command.
-const IN_COMMANDS: &[&str] = &["model", "host", "port", "context", "parallel", "max_tokens"];
+const IN_COMMANDS: &[&str] = &[
+    "model",
+    "repository",
+    "host",
+    "port",
+    "context",
+    "parallel",
+    "max_tokens",
+];
 /// The placeholders of a request.
 const IN_REQUESTS: &[&str] = &["prompt", "max_tokens", "stream"];
 
@@ -39,6 +55,18 @@ pub(super) struct ServerDriver {
     /// `None` for a server that only clients on other machines use.
     #[serde(default)]
     generate: Option<Generate>,
+    /// How the server computes networks. `None` for a server of language models.
+    #[serde(default)]
+    pub(super) kserve: Option<Kserve>,
+    /// The request that a server for clients on other machines answers before its run begins.
+    #[serde(default)]
+    pub(super) probe: Option<Probe>,
+    /// Where the server says which model it loaded.
+    #[serde(default)]
+    pub(super) loaded_model: Option<LoadedModel>,
+    /// Where the server counts what it does.
+    #[serde(default)]
+    pub(super) activity: Option<Activity>,
     /// Seconds that the process has to end after SIGTERM.
     #[serde(default = "default_stop_s")]
     stop_s: u64,
@@ -101,6 +129,8 @@ pub(super) enum DriverError {
         "the server driver {0} has no `generate`: LoadGen cannot use the server, only clients on other machines can"
     )]
     NotForLoadgen(String),
+    #[error("the server driver {0} serves networks, which clients on other machines do not use")]
+    ForNetworks(String),
     #[error(
         "the server driver {0} has no {{host}}: the server would not listen for clients on other machines"
     )]
@@ -111,6 +141,8 @@ pub(super) enum DriverError {
 #[derive(Debug)]
 pub(super) struct CommandValues<'a> {
     pub(super) model: &'a Path,
+    /// The directory of the model repository, of a server of networks.
+    pub(super) repository: Option<&'a Path>,
     /// The address to listen on. Port 0 is a free one.
     pub(super) listen: SocketAddr,
     /// Tokens of all requests at a time, prompts and answers.
@@ -123,7 +155,9 @@ pub(super) struct CommandValues<'a> {
 
 impl CommandValues<'_> {
     fn fill(&self, text: &str) -> String {
+        let repository = self.repository.unwrap_or_else(|| Path::new(""));
         text.replace("{model}", &self.model.to_string_lossy())
+            .replace("{repository}", &repository.to_string_lossy())
             .replace("{host}", &self.listen.ip().to_string())
             .replace("{port}", &self.listen.port().to_string())
             .replace("{context}", &self.context.to_string())
@@ -194,7 +228,27 @@ impl ServerDriver {
         if !self.ready.path.starts_with('/') {
             return Some("`ready.path` does not begin with /".to_owned());
         }
-        self.generate.as_ref().and_then(Generate::fault)
+        let probe = || self.probe.as_ref().and_then(Probe::fault);
+        let loaded = || self.loaded_model.as_ref().and_then(LoadedModel::fault);
+        let activity = || self.activity.as_ref().and_then(Activity::fault);
+        let has_repository = self.texts().any(|text| text.contains("{repository}"));
+        match &self.kserve {
+            Some(_) if self.generate.is_some() => {
+                return Some("it has both `generate` and `kserve`".to_owned());
+            }
+            Some(_) if !has_repository => return Some("`command` has no {repository}".to_owned()),
+            Some(kserve) => {
+                if let Some(fault) = kserve.fault() {
+                    return Some(fault);
+                }
+            }
+            None if has_repository => {
+                return Some("{repository} is only for drivers with `kserve`".to_owned());
+            }
+            None => {}
+        }
+        let generate = self.generate.as_ref().and_then(Generate::fault);
+        generate.or_else(probe).or_else(loaded).or_else(activity)
     }
 
     /// Returns the driver with its arguments for clients on other machines.
@@ -202,6 +256,9 @@ impl ServerDriver {
     /// # Errors
     /// [`DriverError::NotForClients`] when the server would listen on the loopback interface only.
     pub(super) fn for_clients(mut self) -> Result<Self, DriverError> {
+        if self.kserve.is_some() {
+            return Err(DriverError::ForNetworks(self.title));
+        }
         if !self.texts().any(|text| text.contains("{host}")) {
             return Err(DriverError::NotForClients(self.title));
         }
@@ -278,52 +335,6 @@ impl Generate {
     }
 }
 
-/// The requests of a run: their text around the prompt, and where an answer has its tokens.
-#[derive(Debug, Clone)]
-pub(super) struct Requests {
-    pub(super) path: String,
-    pub(super) before: String,
-    pub(super) after: String,
-    /// The JSON pointer to the tokens.
-    pub(super) tokens: String,
-    /// The JSON pointer to the number of generated tokens.
-    pub(super) count: Option<String>,
-    pub(super) is_streaming: bool,
-    pub(super) is_cumulative: bool,
-}
-
-impl Requests {
-    /// Returns the body of a request for a prompt of token ids.
-    pub(super) fn body(&self, prompt: &[i32]) -> Vec<u8> {
-        use std::io::Write as _;
-
-        let mut body = Vec::with_capacity(self.before.len() + self.after.len() + 7 * prompt.len() + 2);
-        body.extend_from_slice(self.before.as_bytes());
-        for (place, token) in prompt.iter().enumerate() {
-            body.push(if place == 0 { b'[' } else { b',' });
-            // Writing to memory cannot fail.
-            let _ = write!(body, "{token}");
-        }
-        body.extend_from_slice(if prompt.is_empty() { b"[]" } else { b"]" });
-        body.extend_from_slice(self.after.as_bytes());
-        body
-    }
-}
-
-/// Returns a message about the first placeholder of a text that is not known. A placeholder is a word of lower-case letters in braces.
-fn unknown_placeholder(text: &str, known: &[&str]) -> Option<String> {
-    let words = text.split('{').skip(1).filter_map(|rest| {
-        let (word, _) = rest.split_once('}')?;
-        let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        is_word.then_some(word)
-    });
-    let unknown = words.into_iter().find(|word| !known.contains(word))?;
-    Some(format!(
-        "{{{unknown}}} is not a placeholder; known are {}",
-        known.join(", ")
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,6 +351,7 @@ mod tests {
         let driver = ServerDriver::named(Some("llama-cpp")).unwrap();
         let command = driver.command(&CommandValues {
             model: Path::new("/models/a b.gguf"),
+            repository: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 4321)),
             context: 64,
             parallel: 2,
@@ -353,6 +365,7 @@ mod tests {
         }
         let values = CommandValues {
             model: Path::new("/models"),
+            repository: None,
             listen: SocketAddr::from(([0, 0, 0, 0], 4321)),
             context: 64,
             parallel: 2,
@@ -377,7 +390,7 @@ mod tests {
             (text("{port}", "8080"), "have no {port}"),
             (
                 text("{model}", "{weights}"),
-                "{weights} is not a placeholder; known are model, host, port",
+                "{weights} is not a placeholder; known are model, repository, host, port",
             ),
             (
                 text("{stream}", "{streams}"),
@@ -397,7 +410,7 @@ mod tests {
         assert!(matches!(error, DriverError::Toml { .. }), "{error}");
         let error = ServerDriver::named(Some("llama")).unwrap_err().to_string();
         assert!(
-            error.contains("known are edge-llm, llama-cpp, ollama, sglang, vllm"),
+            error.contains("known are edge-llm, llama-cpp, ollama, sglang, triton-tensorrt, triton, vllm"),
             "{error}"
         );
     }

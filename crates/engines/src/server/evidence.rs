@@ -9,7 +9,10 @@ use std::{
 use regatta_fsutil::hash::sha256_of_file;
 use serde::Serialize;
 
-use super::process::ServerProcess;
+use super::{
+    activity::{Counters, OwnCounts},
+    process::ServerProcess,
+};
 
 /// The name of the file in the run's files.
 const FILE: &str = "server.json";
@@ -32,6 +35,14 @@ pub(super) struct Evidence {
     pid: u32,
     /// When the process was started, in clock ticks since the board's start. A server that was started again has another value.
     start_ticks: Option<u64>,
+    /// What the server counted before and after the run. `None` if its driver does not say where, or the run has not ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) before: Option<Counters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<Counters>,
+    /// The run's own requests between these times. `None` for clients on other machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) own: Option<OwnCounts>,
 }
 
 impl Evidence {
@@ -53,6 +64,9 @@ impl Evidence {
             },
             pid: process.pid,
             start_ticks: start_ticks(&of_process.join("stat")),
+            before: None,
+            after: None,
+            own: None,
         })
     }
 

@@ -53,10 +53,12 @@ pub(super) enum BodyEnd {
 
 /// The head of an answer.
 #[derive(Debug)]
-struct Head {
+pub(super) struct Head {
     status: u16,
-    end: BodyEnd,
+    pub(super) end: BodyEnd,
     closes: bool,
+    /// The bytes of the JSON document at the beginning of a body with binary tensors.
+    pub(super) json_bytes: Option<usize>,
 }
 
 impl Connection {
@@ -70,11 +72,18 @@ impl Connection {
 
     /// Checks that a GET is answered with status 200.
     pub(super) fn get(&mut self, path: &str) -> Result<(), HttpError> {
+        self.get_document(path).map(drop)
+    }
+
+    /// Returns a document.
+    pub(super) fn get_document(&mut self, path: &str) -> Result<Vec<u8>, HttpError> {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: */*\r\n\r\n",
             self.address
         );
-        self.exchange(request.as_bytes(), &mut |_| {}).map(drop)
+        let mut document = Vec::new();
+        self.exchange(request.as_bytes(), &mut |part| document.extend_from_slice(part))?;
+        Ok(document)
     }
 
     /// Posts a JSON document. Passes on the answer's body as it arrives, and returns how it ended.
@@ -91,10 +100,33 @@ impl Connection {
         )
         .into_bytes();
         request.extend_from_slice(document);
-        self.exchange(&request, receive)
+        self.exchange(&request, receive).map(|head| head.end)
     }
 
-    fn exchange(&mut self, request: &[u8], receive: &mut dyn FnMut(&[u8])) -> Result<BodyEnd, HttpError> {
+    /// Writes the head of a request whose body is a JSON document and binary tensors.
+    pub(super) fn write_head(
+        &self,
+        path: &str,
+        json_bytes: usize,
+        binary_bytes: usize,
+        request: &mut Vec<u8>,
+    ) {
+        // Writing to memory cannot fail.
+        let _ = write!(
+            request,
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/octet-stream\r\nInference-Header-Content-Length: {json_bytes}\r\n\
+             Content-Length: {}\r\n\r\n",
+            self.address,
+            json_bytes + binary_bytes
+        );
+    }
+
+    /// Sends a request. Passes on the answer's body as it arrives, and returns its head.
+    pub(super) fn exchange(
+        &mut self,
+        request: &[u8],
+        receive: &mut dyn FnMut(&[u8]),
+    ) -> Result<Head, HttpError> {
         // A server may close an idle connection at any time; some announce that they keep it and close it. A request that no byte of
         // an answer has followed is then sent once more.
         let kept = self
@@ -104,11 +136,11 @@ impl Connection {
         if let Some(mut connection) = kept
             && let Some(head) = self.send_request(&mut connection, request)?
         {
-            return self.receive(connection, &head, receive);
+            return self.receive(connection, head, receive);
         }
         let mut connection = self.connect()?;
         match self.send_request(&mut connection, request)? {
-            Some(head) => self.receive(connection, &head, receive),
+            Some(head) => self.receive(connection, head, receive),
             None => Err(HttpError::Broken(io::ErrorKind::UnexpectedEof.into())),
         }
     }
@@ -161,9 +193,9 @@ impl Connection {
     fn receive(
         &mut self,
         mut connection: BufReader<TcpStream>,
-        head: &Head,
+        head: Head,
         receive: &mut dyn FnMut(&[u8]),
-    ) -> Result<BodyEnd, HttpError> {
+    ) -> Result<Head, HttpError> {
         if head.status != 200 {
             let mut text = Vec::new();
             // What arrived of it is enough.
@@ -179,7 +211,7 @@ impl Connection {
         if !head.closes && head.end != BodyEnd::Closed {
             self.open = Some(connection);
         }
-        Ok(head.end)
+        Ok(head)
     }
 
     fn read_body(
@@ -307,9 +339,11 @@ fn parse_head(bytes: &[u8]) -> Result<Head, HttpError> {
         }
         (None, None) => BodyEnd::Closed,
     };
+    let json_bytes = named("inference-header-content-length").and_then(|length| length.parse().ok());
     Ok(Head {
         status,
         end,
+        json_bytes,
         closes: named("connection").as_deref() == Some("close"),
     })
 }

@@ -1,45 +1,58 @@
-//! The `server` engine: generated tokens from a model server that it starts on the device. A driver describes the server.
+//! The `server` engine: a model server that it starts on the device computes the answers. A driver describes the server.
 //!
-//! Samples are prompts of token ids with their numbers of tokens; answers are the generated token ids. Each stream has one connection and one
-//! request at a time. The server is a child of the run's process and ends with it. `server.log` contains the server's output, and
-//! `server.json` its command, hashes and process.
+//! A server of language models gets prompts of token ids with their numbers of tokens, and answers with the generated token ids. A server of networks
+//! gets samples, and answers with the network's outputs. Each stream has one connection and one request at a time. The server is a child of the
+//! run's process and ends with it. `server.log` contains the server's output, and `server.json` its command, hashes and process.
 
+mod activity;
 mod answer;
 mod driver;
 mod evidence;
+mod generation;
 mod http;
+mod inference;
+mod kserve;
 mod model_server;
+mod network;
+mod placeholders;
+mod probe;
 mod process;
+mod region;
+mod repository;
+mod request_error;
+mod requests;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::{
+    fs,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use regatta_types::{
-    benchmark::{Benchmark, Response},
-    documents::EngineKind,
-    engine_settings::EngineSettings,
-};
+use regatta_types::{benchmark::Response, documents::EngineKind, engine_settings::EngineSettings};
 
 pub use self::model_server::ModelServer;
 use self::{
-    answer::{AnswerError, AnswerReader, AnswerTokens},
-    driver::{CommandValues, Requests, ServerDriver},
-    http::{Connection, HttpError},
-    process::{ServerError, ServerProcess},
+    driver::{CommandValues, ServerDriver},
+    evidence::Evidence,
+    generation::{GenerationStream, Prompts},
+    inference::InferenceStream,
+    kserve::NetworkDescription,
+    network::ServedNetwork,
+    probe::ProbeError,
+    process::ServerProcess,
+    repository::{Kserve, ModelRepository, NETWORK},
+    request_error::RequestError,
+    watch::{RequestCounter, ServerWatch},
 };
 use super::{
-    Answers, Batch, Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest,
-    Loaded, engine::FirstTokens,
+    Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest, Loaded,
+    ModelMismatch, NetworkLoop, model_file,
 };
 
-/// How long a server may be silent while it answers. LoadGen has its own, shorter limit for a run without responses.
-const PATIENCE: Duration = Duration::from_secs(3600);
 /// The name of the file with the server's output, in the run's files.
 const LOG: &str = "server.log";
 
@@ -47,45 +60,41 @@ const LOG: &str = "server.log";
 pub(super) struct ServerBackend {
     driver: ServerDriver,
     plan: EnginePlan,
+    settings: EngineSettings,
     /// The file or directory that the server loads, if it is not the benchmark's.
     model: Option<PathBuf>,
-    /// The port to listen on, if it is not any free one.
-    port: Option<u16>,
-    /// The tokens of all requests at a time, if they are not those of the benchmark.
-    context: Option<usize>,
     /// Whether LoadGen expects the first token of an answer before the answer.
     is_streaming: bool,
     /// The directory of the run's files.
     files: PathBuf,
+    started: Mutex<Option<StartedServer>>,
 }
 
-/// Why requests to a server have no answers.
-#[derive(Debug, thiserror::Error)]
-enum RequestError {
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    #[error(transparent)]
-    Http(#[from] HttpError),
-    #[error(transparent)]
-    Answer(#[from] AnswerError),
+/// The server of a run.
+struct StartedServer {
+    watch: ServerWatch,
+    /// The run's requests to it.
+    counter: Arc<RequestCounter>,
+    /// Dropped after the server has ended.
+    _repository: Option<ModelRepository>,
 }
 
 impl EngineBackend for ServerBackend {
     fn configure(request: &EngineRequest<'_>) -> Result<Self, EngineError> {
         let driver = ServerDriver::named(request.settings.server.as_deref());
         let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
-        let model = named_model(request.settings, request.scratch);
+        let mut plan = EnginePlan::of_threads(request);
+        if driver.kserve.is_none() {
+            plan.requested_batch = Some(1);
+        }
         Ok(Self {
             driver,
-            plan: EnginePlan {
-                requested_batch: Some(1),
-                ..EnginePlan::of_threads(request)
-            },
-            model,
-            port: request.settings.server_port,
-            context: request.settings.server_context,
+            plan,
+            settings: request.settings.clone(),
+            model: named_model(request.settings, request.scratch),
             is_streaming: request.sends_first_tokens,
             files: request.files.to_owned(),
+            started: Mutex::default(),
         })
     }
 
@@ -98,42 +107,169 @@ impl EngineBackend for ServerBackend {
     }
 
     fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
-        let benchmark = request.benchmark;
-        let prompts = Prompts::of(benchmark)?;
+        match &self.driver.kserve {
+            Some(kserve) => self.load_network(request, kserve),
+            None => self.load_prompts(request),
+        }
+    }
+
+    fn end_run(&self) -> Result<Vec<String>, EngineError> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.as_mut().map_or_else(
+            || Ok(Vec::new()),
+            |started| {
+                let own = started.counter.counts();
+                started.watch.end(Some(own)).map_err(unavailable)
+            },
+        )
+    }
+}
+
+impl ServerBackend {
+    /// Starts a server that generates tokens.
+    fn load_prompts(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+        let prompts = Prompts::of(request.benchmark)?;
         let model = self.model.as_ref().unwrap_or(&request.model_file);
         let requests = self.driver.requests(prompts.max_tokens, self.is_streaming);
         let requests = requests.map_err(|error| EngineError::Settings(error.into()))?;
         let needed = request.streams * (prompts.max_tokens + prompts.length);
-        let values = CommandValues {
+        let process = self.start(CommandValues {
             model,
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port.unwrap_or(0))),
-            context: self.context.unwrap_or(needed),
+            repository: None,
+            listen: self.address(),
+            context: self.settings.server_context.unwrap_or(needed),
             parallel: request.streams,
             max_tokens: prompts.max_tokens,
+        })?;
+        let stream = |counter: &Arc<_>| {
+            GenerationStream::new(&process, requests.clone(), prompts, Arc::clone(counter))
         };
-        let process =
-            ServerProcess::start(&self.driver, values, &self.files.join(LOG)).map_err(unavailable)?;
-        let evidence = evidence::Evidence::of(&process, model).map_err(unavailable)?;
-        evidence.write(&self.files).map_err(unavailable)?;
-        let process = Arc::new(process);
-        let engine = || {
-            Box::new(ServerStream {
-                connection: Connection::new(process.address, PATIENCE),
-                process: Arc::clone(&process),
-                requests: requests.clone(),
-                prompts,
-                has_warned: false,
-            }) as Box<dyn Engine>
-        };
+        watch::check(&self.driver, &process, model, |_| {
+            let probed = stream(&Arc::default()).probe();
+            probed.map_err(|error| ProbeError::Request(error.into()))
+        })
+        .map_err(unavailable)?;
+        let evidence = Evidence::of(&process, model).map_err(unavailable)?;
+        let description = describe(self.driver.title.clone(), &evidence, model);
+        let counter = self.begin(&process, evidence, None)?;
+        let engines = (0..request.streams).map(|_| Box::new(stream(&counter)) as Box<dyn Engine>);
         Ok(Loaded {
-            description: Description {
-                kind: EngineKind::Server,
-                version: self.driver.title.clone(),
-                runs_on: format!("{} with {}", evidence.program(), model.display()),
-            },
-            engines: (0..request.streams).map(|_| engine()).collect(),
+            description,
+            engines: engines.collect(),
             shared: None,
         })
+    }
+
+    /// Starts a server of a network.
+    fn load_network(&self, request: &LoadRequest<'_>, kserve: &Kserve) -> Result<Loaded, EngineError> {
+        check_served(request)?;
+        let model = match &self.model {
+            Some(model) => model,
+            None => {
+                model_file::checked_hash(request)?;
+                &request.model_file
+            }
+        };
+        let batch = request.batch_sizes.iter().copied().fold(1, usize::max);
+        fs::create_dir_all(&self.files).map_err(unavailable)?;
+        let repository = ModelRepository::write(kserve, model, batch, &self.settings, &self.files);
+        let repository = repository.map_err(unavailable)?;
+        let process = self.start(CommandValues {
+            model,
+            repository: Some(repository.path()),
+            listen: self.address(),
+            context: 0,
+            parallel: request.streams,
+            max_tokens: 0,
+        })?;
+        let unfit = |reason: ModelMismatch| EngineError::ModelUnfit {
+            file: model.clone(),
+            benchmark: request.benchmark.name.clone(),
+            reason,
+        };
+        let (version, described) = look_at_network(&process).map_err(|error| explain(&process, error))?;
+        let mut network = ServedNetwork::of(&described, request).map_err(&unfit)?;
+        let mut stream = InferenceStream::new(&process, network.clone(), batch, &Arc::default());
+        let outputs = stream.probe().map_err(|error| explain(&process, error))?;
+        network.take_sizes(&outputs, request).map_err(unfit)?;
+        let evidence = Evidence::of(&process, model).map_err(unavailable)?;
+        let description = describe(format!("{} {version}", self.driver.title), &evidence, model);
+        let counter = self.begin(&process, evidence, Some(repository))?;
+        let engine = || -> Result<Box<dyn Engine>, EngineError> {
+            let mut stream = InferenceStream::new(&process, network.clone(), batch, &counter);
+            if kserve.shared_memory {
+                let shared = stream.share_memory();
+                shared.map_err(|error| explain(&process, error.into()))?;
+            }
+            Ok(Box::new(stream))
+        };
+        Ok(Loaded {
+            description,
+            engines: (0..request.streams).map(|_| engine()).collect::<Result<_, _>>()?,
+            shared: None,
+        })
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.settings.server_port.unwrap_or(0)))
+    }
+
+    fn start(&self, values: CommandValues<'_>) -> Result<Arc<ServerProcess>, EngineError> {
+        let process = ServerProcess::start(&self.driver, values, &self.files.join(LOG));
+        process.map(Arc::new).map_err(unavailable)
+    }
+
+    /// Begins to count the run's requests.
+    fn begin(
+        &self,
+        process: &Arc<ServerProcess>,
+        evidence: Evidence,
+        repository: Option<ModelRepository>,
+    ) -> Result<Arc<RequestCounter>, EngineError> {
+        let counter = Arc::default();
+        let watch = ServerWatch::begin(&self.driver, process, evidence, &self.files);
+        let started = StartedServer {
+            watch: watch.map_err(unavailable)?,
+            counter: Arc::clone(&counter),
+            _repository: repository,
+        };
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
+        Ok(counter)
+    }
+}
+
+/// Checks that a server of networks can compute the benchmark's answers.
+fn check_served(request: &LoadRequest<'_>) -> Result<(), EngineError> {
+    let model = &request.benchmark.model;
+    let reason = match model.response {
+        Response::Tokens => "its answers are generated tokens, and the driver's server computes networks",
+        _ if NetworkLoop::of(model).is_some() => "its networks are computed in a loop",
+        _ => return Ok(()),
+    };
+    Err(EngineError::NotForServer {
+        benchmark: request.benchmark.name.clone(),
+        reason: reason.to_owned(),
+    })
+}
+
+/// Returns the server's version and its description of the network.
+fn look_at_network(process: &ServerProcess) -> Result<(String, NetworkDescription), RequestError> {
+    let mut connection = process.connection();
+    let version = kserve::version(&connection.get_document("/v2")?)?;
+    let described = connection.get_document(&format!("/v2/models/{NETWORK}"))?;
+    Ok((version, NetworkDescription::parse(&described)?))
+}
+
+/// Returns the error of a server whose first answer cannot be used, with its last lines.
+fn explain(process: &ServerProcess, error: RequestError) -> EngineError {
+    unavailable(process.explain(error))
+}
+
+fn describe(version: String, evidence: &Evidence, model: &Path) -> Description {
+    Description {
+        kind: EngineKind::Server,
+        version,
+        runs_on: format!("{} with {}", evidence.program(), model.display()),
     }
 }
 
@@ -147,149 +283,5 @@ fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> Engine
     EngineError::Unavailable {
         engine: EngineKind::Server,
         source: source.into(),
-    }
-}
-
-/// The prompts of a benchmark: `int32` token ids with padding, and their number.
-#[derive(Debug, Clone, Copy)]
-struct Prompts {
-    /// Tokens of the longest prompt.
-    length: usize,
-    max_tokens: usize,
-}
-
-impl Prompts {
-    /// Returns the form of a benchmark's prompts.
-    ///
-    /// # Errors
-    /// [`EngineError::NotPrompts`] when its samples are not prompts, or its answers are not generated tokens.
-    fn of(benchmark: &Benchmark) -> Result<Self, EngineError> {
-        let refused = |reason: &str| EngineError::NotPrompts {
-            benchmark: benchmark.name.clone(),
-            reason: reason.to_owned(),
-        };
-        let model = &benchmark.model;
-        if model.response != Response::Tokens {
-            return Err(refused("its answers are not generated tokens"));
-        }
-        let generation = model
-            .generation
-            .ok_or_else(|| refused("its file has no `model.generation`"))?;
-        let inputs = model.prompt_inputs().ok_or_else(|| {
-            refused("its samples are not `int32` token ids and their number, an `int32` without dimensions")
-        })?;
-        Ok(Self {
-            length: inputs.longest,
-            max_tokens: generation.max_tokens,
-        })
-    }
-
-    /// Returns the bytes of a sample.
-    const fn sample_bytes(&self) -> usize {
-        (self.length + 1) * size_of::<i32>()
-    }
-
-    /// Returns the token ids of a sample. A blank sample of a warm-up has one.
-    fn tokens(&self, sample: &[u8]) -> Vec<i32> {
-        let values = sample.chunks_exact(size_of::<i32>());
-        let mut values: Vec<i32> = values
-            .map(|bytes| i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-            .collect();
-        let count = values.pop().and_then(|count| usize::try_from(count).ok());
-        values.truncate(count.unwrap_or_default().max(1));
-        values
-    }
-}
-
-/// A stream of requests to the server.
-struct ServerStream {
-    process: Arc<ServerProcess>,
-    connection: Connection,
-    requests: Requests,
-    prompts: Prompts,
-    has_warned: bool,
-}
-
-impl ServerStream {
-    fn generate(&mut self, prompt: &[i32], mut first: impl FnMut(i32)) -> Result<Vec<i32>, RequestError> {
-        let requests = &self.requests;
-        let body = requests.body(prompt);
-        let mut reader = AnswerReader::new(requests);
-        let mut is_first = requests.is_streaming;
-        let answered = self.connection.post(&requests.path, &body, &mut |part| {
-            reader.receive(part);
-            if let (true, Some(&token)) = (is_first, reader.tokens.first()) {
-                first(token);
-                is_first = false;
-            }
-        });
-        match answered {
-            Ok(end) => {
-                let answer = reader.finish(end)?;
-                self.warn_of_withheld(&answer);
-                Ok(answer.tokens)
-            }
-            Err(error) => {
-                // Why the server ended explains more than the broken connection.
-                if matches!(error, HttpError::Broken(_) | HttpError::Connect(_)) {
-                    self.process.check_runs_on()?;
-                }
-                Err(error.into())
-            }
-        }
-    }
-}
-
-impl ServerStream {
-    /// Warns once of an answer without all of its tokens: llama.cpp keeps back those that do not end a character.
-    fn warn_of_withheld(&mut self, answer: &AnswerTokens) {
-        let sent = answer.tokens.len();
-        if let Some(generated) = answer.generated.filter(|&generated| generated > sent)
-            && !self.has_warned
-        {
-            self.has_warned = true;
-            tracing::warn!(
-                "the server sent {sent} of the {generated} tokens of an answer; responses contain only those that were sent"
-            );
-        }
-    }
-}
-
-impl Engine for ServerStream {
-    fn max_batch(&self) -> usize {
-        1
-    }
-
-    fn answer_bytes(&self) -> usize {
-        self.prompts.max_tokens * size_of::<i32>()
-    }
-
-    fn streams_tokens(&self) -> bool {
-        self.requests.is_streaming
-    }
-
-    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        self.infer_streaming(batch, answers, &mut |_, _| {})
-    }
-
-    fn infer_streaming(
-        &mut self,
-        batch: &Batch<'_>,
-        answers: &mut Answers,
-        first_tokens: &mut FirstTokens<'_>,
-    ) -> Result<(), EngineError> {
-        let samples = batch.size(1)?;
-        let mut sample = vec![0; self.prompts.sample_bytes()];
-        batch.copy_input(sample.len(), &(0..sample.len()), &mut sample)?;
-        let prompt = self.prompts.tokens(&sample);
-        let generated = self.generate(&prompt, |token| first_tokens(0, &token.to_le_bytes()));
-        let tokens = generated.map_err(|source| EngineError::Compute {
-            engine: EngineKind::Server,
-            samples,
-            source: source.into(),
-        })?;
-        let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
-        answers.push_generated(&bytes, tokens.len());
-        Ok(())
     }
 }

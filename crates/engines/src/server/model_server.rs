@@ -4,30 +4,36 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::Path,
+    sync::Arc,
 };
 
 use regatta_types::engine_settings::EngineSettings;
 
 use super::{
-    LOG, driver::CommandValues, driver::ServerDriver, evidence::Evidence, named_model,
-    process::ServerProcess, unavailable,
+    LOG,
+    driver::{CommandValues, ServerDriver},
+    evidence::Evidence,
+    named_model,
+    process::ServerProcess,
+    unavailable,
+    watch::{self, ServerWatch},
 };
 use crate::EngineError;
 
 /// A running model server for clients on other machines. It is stopped when this is dropped.
 #[derive(Debug)]
 pub struct ModelServer {
-    process: ServerProcess,
+    watch: ServerWatch,
     description: String,
 }
 
 impl ModelServer {
-    /// Starts the server of the settings `server` and `server_model`, and waits until it is ready. Writes `server.log` and `server.json` to
-    /// `files`.
+    /// Starts the server of the settings `server` and `server_model`, and waits until it is ready and has answered its driver's probe. Writes
+    /// `server.log` and `server.json` to `files`.
     ///
     /// # Errors
     /// [`EngineError::Settings`] for settings without a driver for clients or without a model, [`EngineError::Unavailable`] when the server
-    /// does not become ready.
+    /// does not become ready or its answer cannot be used.
     pub fn start(
         settings: &EngineSettings,
         scratch: Option<&Path>,
@@ -44,21 +50,30 @@ impl ModelServer {
         let port = settings.server_port.ok_or_else(|| missing("server_port"))?;
         let values = CommandValues {
             model: &model,
+            repository: None,
             listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
             context,
             parallel: settings.inference_streams.unwrap_or(1),
             max_tokens: context,
         };
         let process = ServerProcess::start(&driver, values, &files.join(LOG)).map_err(unavailable)?;
+        let probe = driver.probe.as_ref();
+        let probed = watch::check(&driver, &process, &model, |connection| {
+            probe.map_or(Ok(()), |probe| probe.check(connection, &model))
+        });
+        probed.map_err(unavailable)?;
         let evidence = Evidence::of(&process, &model).map_err(unavailable)?;
-        evidence.write(files).map_err(unavailable)?;
         let description = format!(
             "{}: {} with {}",
             driver.title,
             evidence.program(),
             model.display()
         );
-        Ok(Self { process, description })
+        let watch = ServerWatch::begin(&driver, &Arc::new(process), evidence, files);
+        Ok(Self {
+            watch: watch.map_err(unavailable)?,
+            description,
+        })
     }
 
     /// Returns driver, program and model.
@@ -72,7 +87,15 @@ impl ModelServer {
     /// # Errors
     /// [`EngineError::Unavailable`] with its last lines when it has ended.
     pub fn check_runs(&self) -> Result<(), EngineError> {
-        self.process.check_runs().map_err(unavailable)
+        self.watch.process().check_runs().map_err(unavailable)
+    }
+
+    /// Stops the server after its clients. What it counted is added to `server.json`.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] when it has ended before or was started again meanwhile.
+    pub fn stop(mut self) -> Result<(), EngineError> {
+        self.watch.end(None).map(drop).map_err(unavailable)
     }
 }
 

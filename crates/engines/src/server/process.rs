@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    error::Error,
     fs::{self, File},
     io::{self, Read as _, Seek as _, SeekFrom},
     net::{Ipv4Addr, SocketAddr, TcpListener},
@@ -34,8 +35,12 @@ wait "$server""#;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much later than its connections a process may end.
 const END_DELAY: Duration = Duration::from_secs(1);
+/// How long a server may be silent while it answers. LoadGen has its own, shorter limit for a run without responses.
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// How long one look may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
+/// The most that a server has for its answer to a single request, such as the probe. A driver with less time until it is ready has that.
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(600);
 /// The bytes at the end of a log that are searched for its last lines, and the number of lines in a message.
 const LOG_TAIL: u64 = 4096;
 const LAST_LINES: usize = 5;
@@ -51,6 +56,12 @@ pub(super) enum ServerError {
     Ended(Option<ExitStatus>, String),
     #[error("the server was not ready within {} s{}", .0.as_secs(), last_lines(.1))]
     NotReady(Duration, String),
+    #[error("the server cannot be used: {}{}", .0, last_lines(.1))]
+    Unusable(Box<dyn Error + Send + Sync>, String),
+    #[error("the server was started again during the run{}", last_lines(.0))]
+    Restarted(String),
+    #[error("the evidence of the server cannot be written")]
+    Evidence(#[source] io::Error),
 }
 
 fn ended(status: Option<ExitStatus>) -> String {
@@ -91,6 +102,8 @@ pub(super) struct ServerProcess {
     pub(super) address: SocketAddr,
     log: PathBuf,
     stop_limit: Duration,
+    /// How long the server may be silent while it answers a single request.
+    answer_limit: Duration,
     /// The server's own process id.
     pub(super) pid: u32,
     /// Program and arguments.
@@ -136,6 +149,7 @@ impl ServerProcess {
             address,
             log: log.to_owned(),
             stop_limit: driver.stop_limit(),
+            answer_limit: Duration::from_secs(driver.ready.within_s).min(MAX_ANSWER_TIME),
             pid: 0,
             command,
             environment,
@@ -188,8 +202,26 @@ impl ServerProcess {
         Ok(())
     }
 
+    /// Returns a connection for single requests.
+    pub(super) const fn connection(&self) -> Connection {
+        Connection::new(self.address, self.answer_limit)
+    }
+
+    /// Returns a connection for a stream of requests.
+    pub(super) const fn patient_connection(&self) -> Connection {
+        Connection::new(self.address, PATIENCE)
+    }
+
+    /// Returns the error of a server whose answer cannot be used. Why the server ended explains more than a broken connection.
+    pub(super) fn explain(&self, error: impl Into<Box<dyn Error + Send + Sync>>) -> ServerError {
+        match self.check_runs_on() {
+            Ok(()) => ServerError::Unusable(error.into(), self.last_lines()),
+            Err(ended) => ended,
+        }
+    }
+
     /// Returns the last lines that the server printed.
-    fn last_lines(&self) -> String {
+    pub(super) fn last_lines(&self) -> String {
         let tail = || -> io::Result<Vec<u8>> {
             let mut file = File::open(&self.log)?;
             let length = file.metadata()?.len();

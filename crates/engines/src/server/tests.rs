@@ -1,5 +1,10 @@
 //! Tests of the server engine with a made-up server: a shell or Python script that its driver starts. tests/tests/model_server.rs has a real one.
 
+mod llama;
+mod probes;
+#[cfg(feature = "tract")]
+mod triton;
+
 use std::{
     fs,
     os::unix::process::CommandExt as _,
@@ -11,10 +16,14 @@ use std::{
 };
 
 use regatta_catalogue::known;
-use regatta_types::{Scenario, benchmark::Generation, engine_settings::EngineSettings};
+use regatta_types::{
+    Scenario,
+    benchmark::{Benchmark, Generation},
+    engine_settings::EngineSettings,
+};
 
 use super::*;
-use crate::{Input, SequenceBuckets};
+use crate::{Answers, Batch, Input, SequenceBuckets};
 
 /// A server of Python's standard library. It answers a prompt with the prompt's tokens plus one each, as its environment says.
 const FAKE: &str = r#"
@@ -29,6 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(503 if mode == "never" else 200); self.send_header("Content-Length", "2"); self.end_headers(); self.wfile.write(b"ok")
     def do_POST(self):
+        global mode
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         tokens = [token + 1 for token in request["prompt"]]
         if mode == "die": print("illegal instruction", flush=True); os._exit(7)
@@ -45,6 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
         # As llama.cpp: the connection is kept in words and closed.
         if mode == "closes": self.close_connection = True
+        mode = mode.removeprefix("later ")
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 "#;
 
@@ -91,9 +102,14 @@ impl Bench {
     }
 
     fn load_with(&self, driver: &Path, streams: usize) -> Result<Loaded, String> {
+        let backend = self.configure(driver)?;
+        self.load_backend(&backend, streams)
+    }
+
+    fn configure(&self, driver: &Path) -> Result<ServerBackend, String> {
         let driver = driver.display().to_string();
         let settings = EngineSettings::parse(EngineKind::Server, [("server", driver.as_str())]).unwrap();
-        let backend = ServerBackend::configure(&EngineRequest {
+        ServerBackend::configure(&EngineRequest {
             settings: &settings,
             scenario: Scenario::Server,
             model: &self.benchmark.model,
@@ -101,7 +117,10 @@ impl Bench {
             sends_first_tokens: self.is_streaming,
             files: self.dir.path(),
         })
-        .map_err(|error| chain(&error))?;
+        .map_err(|error| chain(&error))
+    }
+
+    fn load_backend(&self, backend: &ServerBackend, streams: usize) -> Result<Loaded, String> {
         let request = LoadRequest {
             benchmark: &self.benchmark,
             model_file: self.dir.path().join("model"),
@@ -112,7 +131,7 @@ impl Bench {
             takes_any_batch: false,
             streams,
         };
-        crate::load(&backend, &request, None).map_err(|error| chain(&error))
+        crate::load(backend, &request, None).map_err(|error| chain(&error))
     }
 }
 
@@ -211,10 +230,10 @@ fn servers_that_do_not_start_are_explained() {
     ))
     .unwrap();
     let path = bench.dir.path().join("driver.toml");
-    fs::write(&path, slow.replace("within_s = 20", "within_s = 1")).unwrap();
+    fs::write(&path, slow.replace("within_s = 20", "within_s = 3")).unwrap();
     let error = bench.load_with(&path, 1).err().unwrap();
     assert!(
-        error.contains("was not ready within 1 s; it printed last:\nloading"),
+        error.contains("was not ready within 3 s; it printed last:\nloading"),
         "{error}"
     );
 }
@@ -228,7 +247,11 @@ fn answers_that_fail_are_explained() {
         ("busy", "status 429: too many"),
         ("text", "not JSON: hello"),
     ] {
-        let mut loaded = bench.load(mode).unwrap();
+        // The first request is before the run.
+        let error = bench.load(mode).err().unwrap();
+        assert!(error.contains(expected), "{expected} in {error}");
+        assert!(error.contains("loading"), "the last lines in {error}");
+        let mut loaded = bench.load(&format!("later {mode}")).unwrap();
         let error = query(&mut loaded).unwrap_err();
         assert!(error.contains(expected), "{expected} in {error}");
     }

@@ -11,7 +11,7 @@ use crate::{
 
 /// Element type of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Element {
+pub(crate) enum Element {
     Fp32,
     Fp16,
     Int8,
@@ -21,7 +21,7 @@ pub(super) enum Element {
 
 impl Element {
     /// Returns the type with TensorRT's name `kind`.
-    pub(super) fn named(kind: &str) -> Option<Self> {
+    pub(crate) fn named(kind: &str) -> Option<Self> {
         match kind {
             "fp32" => Some(Self::Fp32),
             "fp16" => Some(Self::Fp16),
@@ -33,7 +33,7 @@ impl Element {
     }
 
     /// Returns the bytes of an element.
-    pub(super) const fn size(self) -> usize {
+    pub(crate) const fn size(self) -> usize {
         match self {
             Self::Int8 => 1,
             Self::Fp16 => 2,
@@ -43,7 +43,7 @@ impl Element {
     }
 
     /// Returns whether one element can be a class: a 32-bit or 64-bit integer.
-    pub(super) const fn is_whole(self) -> bool {
+    pub(crate) const fn is_whole(self) -> bool {
         matches!(self, Self::Int32 | Self::Int64)
     }
 
@@ -63,7 +63,7 @@ impl Element {
 
 /// Conversion of a sample to the engine's input type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Conversion {
+pub(crate) enum Conversion {
     /// No conversion.
     None,
     /// 32-bit floats, rounded to 16 bits.
@@ -76,7 +76,7 @@ pub(super) enum Conversion {
 
 impl Conversion {
     /// Returns the conversion from a sample's type to an engine's. `None` if it would need a scale.
-    pub(super) const fn between(sample: Dtype, element: Element) -> Option<Self> {
+    pub(crate) const fn between(sample: Dtype, element: Element) -> Option<Self> {
         match (sample, element) {
             (Dtype::Float32, Element::Fp32)
             | (Dtype::Float16, Element::Fp16)
@@ -91,7 +91,7 @@ impl Conversion {
     }
 
     /// Converts a sample into `place`.
-    pub(super) fn put(self, sample: &[u8], place: &mut [u8]) {
+    pub(crate) fn put(self, sample: &[u8], place: &mut [u8]) {
         match self {
             Self::None => place.copy_from_slice(sample),
             Self::ToHalf => {
@@ -110,7 +110,7 @@ impl Conversion {
 }
 
 /// Adds the answer for a sample's row of the output. `class_offset` is added to a class.
-pub(super) fn answer(
+pub(crate) fn answer(
     row: &[u8],
     element: Element,
     response: Response,

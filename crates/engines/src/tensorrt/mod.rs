@@ -8,7 +8,7 @@
 mod build_options;
 pub mod calibration;
 mod choice;
-mod convert;
+pub(crate) mod convert;
 mod dla_cores;
 mod gpus;
 mod graphs;

@@ -197,7 +197,8 @@ impl Model {
         match (kind, self.response) {
             (EngineKind::Null | EngineKind::Sim, _) => true,
             (EngineKind::Server, Response::Tokens) => self.generation.is_some(),
-            (EngineKind::Server, _) | (_, Response::Tokens) => false,
+            // No server computes the loops of networks.
+            (EngineKind::Server, Response::Image | Response::Transcript) | (_, Response::Tokens) => false,
             (_, Response::Image) => self.diffusion.is_some(),
             (_, Response::Transcript) => self.transducer.is_some() || self.encoder_decoder.is_some(),
             _ => true,

@@ -99,6 +99,10 @@ pub struct Attempt {
     /// How LoadGen's timing thread ran. `None` when it issued no query, and in attempts of agents older than this field.
     #[serde(default)]
     pub timing: Option<TimingThread>,
+    /// What may have disturbed the measurement and did not fail it, such as a model server that served another client. Empty when there is
+    /// nothing, and in attempts of agents older than this field.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Attempt {
@@ -116,6 +120,7 @@ impl Attempt {
             ended: None,
             window: WindowCost::default(),
             timing: None,
+            warnings: Vec::new(),
         }
     }
 }

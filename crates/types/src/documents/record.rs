@@ -50,6 +50,9 @@ pub struct Record {
     /// Differences between the device's messages or files and its evidence. Empty when there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
+    /// What may have disturbed the measurement, from the evidence's last attempt. Empty when there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The agent's own activity while LoadGen ran, from the evidence's last attempt.
     #[serde(default)]
     pub window: Option<WindowCost>,

@@ -544,6 +544,33 @@ declare! {
         ignored_by: &[Null, Sim],
     }
 
+    /// Instances of the network that Triton computes at the same time, on each GPU that it uses.
+    instance_group_count: usize {
+        value_type: STREAMS,
+        default: "Triton's",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// The batch size that Triton's dynamic batching makes of requests.
+    preferred_batch_size: usize {
+        value_type: BATCH,
+        default: "none; without `max_queue_delay_usec`, requests are not batched",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Microseconds that a request may wait in Triton for a fuller batch.
+    max_queue_delay_usec: u64 {
+        value_type: integer(0, u64::MAX, "a number of microseconds"),
+        default: "0; without `preferred_batch_size`, requests are not batched",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+        source: SettingSource::Lwis,
+    }
+
     /// Whether LoadGen's thread computes (`direct`), or a thread per stream behind a queue (`worker`).
     dispatch: Dispatch {
         value_type: Word(Dispatch::WORDS),

@@ -1,0 +1,177 @@
+//! Generated tokens of a server of language models: prompts out of samples, and a stream of requests.
+
+use std::sync::Arc;
+
+use regatta_types::{
+    benchmark::{Benchmark, Response},
+    documents::EngineKind,
+};
+
+use super::{
+    answer::{AnswerReader, AnswerTokens},
+    http::Connection,
+    process::ServerProcess,
+    request_error::RequestError,
+    requests::Requests,
+    watch::RequestCounter,
+};
+use crate::{Answers, Batch, Engine, EngineError, FirstTokens};
+
+/// The prompts of a benchmark: `int32` token ids with padding, and their number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Prompts {
+    /// Tokens of the longest prompt.
+    pub(super) length: usize,
+    pub(super) max_tokens: usize,
+}
+
+impl Prompts {
+    /// Returns the form of a benchmark's prompts.
+    ///
+    /// # Errors
+    /// [`EngineError::NotForServer`] when its samples are not prompts, or its answers are not generated tokens.
+    pub(super) fn of(benchmark: &Benchmark) -> Result<Self, EngineError> {
+        let refused = |reason: &str| EngineError::NotForServer {
+            benchmark: benchmark.name.clone(),
+            reason: reason.to_owned(),
+        };
+        let model = &benchmark.model;
+        if model.response != Response::Tokens {
+            return Err(refused("its answers are not generated tokens"));
+        }
+        let generation = model
+            .generation
+            .ok_or_else(|| refused("its file has no `model.generation`"))?;
+        let inputs = model.prompt_inputs().ok_or_else(|| {
+            refused("its samples are not `int32` token ids and their number, an `int32` without dimensions")
+        })?;
+        Ok(Self {
+            length: inputs.longest,
+            max_tokens: generation.max_tokens,
+        })
+    }
+
+    /// Returns the bytes of a sample.
+    const fn sample_bytes(&self) -> usize {
+        (self.length + 1) * size_of::<i32>()
+    }
+
+    /// Returns the token ids of a sample. A blank sample of a warm-up has one.
+    fn tokens(&self, sample: &[u8]) -> Vec<i32> {
+        let values = sample.chunks_exact(size_of::<i32>());
+        let mut values: Vec<i32> = values
+            .map(|bytes| i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            .collect();
+        let count = values.pop().and_then(|count| usize::try_from(count).ok());
+        values.truncate(count.unwrap_or_default().max(1));
+        values
+    }
+}
+
+/// A stream of requests to the server.
+pub(super) struct GenerationStream {
+    process: Arc<ServerProcess>,
+    connection: Connection,
+    requests: Requests,
+    prompts: Prompts,
+    counter: Arc<RequestCounter>,
+    has_warned: bool,
+}
+
+impl GenerationStream {
+    pub(super) fn new(
+        process: &Arc<ServerProcess>,
+        requests: Requests,
+        prompts: Prompts,
+        counter: Arc<RequestCounter>,
+    ) -> Self {
+        Self {
+            connection: process.patient_connection(),
+            process: Arc::clone(process),
+            requests,
+            prompts,
+            counter,
+            has_warned: false,
+        }
+    }
+
+    fn generate(&mut self, prompt: &[i32], mut first: impl FnMut(i32)) -> Result<Vec<i32>, RequestError> {
+        let requests = &self.requests;
+        let body = requests.body(prompt);
+        let mut reader = AnswerReader::new(requests);
+        let mut is_first = requests.is_streaming;
+        let answered = self.connection.post(&requests.path, &body, &mut |part| {
+            reader.receive(part);
+            if let (true, Some(&token)) = (is_first, reader.tokens.first()) {
+                first(token);
+                is_first = false;
+            }
+        });
+        match answered {
+            Ok(end) => {
+                let answer = reader.finish(end)?;
+                self.counter.add(answer.generated.unwrap_or(answer.tokens.len()));
+                self.warn_of_withheld(&answer);
+                Ok(answer.tokens)
+            }
+            Err(error) => Err(RequestError::of(error, &self.process)),
+        }
+    }
+
+    /// Checks that the server answers a prompt of one token with tokens.
+    pub(super) fn probe(&mut self) -> Result<(), RequestError> {
+        self.generate(&[0], |_| {}).map(drop)
+    }
+
+    /// Warns once of an answer without all of its tokens: llama.cpp keeps back those that do not end a character.
+    fn warn_of_withheld(&mut self, answer: &AnswerTokens) {
+        let sent = answer.tokens.len();
+        if let Some(generated) = answer.generated.filter(|&generated| generated > sent)
+            && !self.has_warned
+        {
+            self.has_warned = true;
+            tracing::warn!(
+                "the server sent {sent} of the {generated} tokens of an answer; responses contain only those that were sent"
+            );
+        }
+    }
+}
+
+impl Engine for GenerationStream {
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    fn answer_bytes(&self) -> usize {
+        self.prompts.max_tokens * size_of::<i32>()
+    }
+
+    fn streams_tokens(&self) -> bool {
+        self.requests.is_streaming
+    }
+
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+        self.infer_streaming(batch, answers, &mut |_, _| {})
+    }
+
+    fn infer_streaming(
+        &mut self,
+        batch: &Batch<'_>,
+        answers: &mut Answers,
+        first_tokens: &mut FirstTokens<'_>,
+    ) -> Result<(), EngineError> {
+        let samples = batch.size(1)?;
+        let mut sample = vec![0; self.prompts.sample_bytes()];
+        batch.copy_input(sample.len(), &(0..sample.len()), &mut sample)?;
+        let prompt = self.prompts.tokens(&sample);
+        let generated = self.generate(&prompt, |token| first_tokens(0, &token.to_le_bytes()));
+        let tokens = generated.map_err(|source| EngineError::Compute {
+            engine: EngineKind::Server,
+            samples,
+            source: source.into(),
+        })?;
+        let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+        answers.push_generated(&bytes, tokens.len());
+        Ok(())
+    }
+}

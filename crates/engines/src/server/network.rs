@@ -1,0 +1,243 @@
+//! A network on a server, checked against the benchmark: which bytes of a sample are which input, and how its outputs become answers.
+
+use std::ops::Range;
+
+use regatta_types::benchmark::{ModelInput, Response};
+
+use super::kserve::{NetworkDescription, OutputPart, TensorDescription, element};
+use crate::{
+    Answers, DetectionDecoder, LoadRequest, ModelMismatch,
+    tensorrt::convert::{self, Conversion, Element},
+};
+
+/// An input of the network, and its part of a sample.
+#[derive(Debug, Clone)]
+pub(super) struct InputTensor {
+    pub(super) name: String,
+    /// The type's name in the protocol.
+    pub(super) datatype: String,
+    /// Dimensions without the batch.
+    pub(super) shape: Vec<usize>,
+    /// The bytes of a sample in the network's type.
+    pub(super) row: usize,
+    /// The byte range within a sample.
+    pub(super) part: Range<usize>,
+    pub(super) conversion: Conversion,
+}
+
+/// An output that is part of the answer.
+#[derive(Debug, Clone)]
+pub(super) struct OutputTensor {
+    pub(super) name: String,
+    element: Element,
+    /// Elements of a sample.
+    elements: usize,
+}
+
+impl OutputTensor {
+    /// Returns the bytes of a sample.
+    pub(super) const fn row(&self) -> usize {
+        self.elements * self.element.size()
+    }
+}
+
+/// The inputs and outputs of a network.
+#[derive(Debug, Clone)]
+pub(super) struct ServedNetwork {
+    pub(super) inputs: Vec<InputTensor>,
+    /// The outputs of the answer, the first of them or all.
+    pub(super) outputs: Vec<OutputTensor>,
+    pub(super) sample_bytes: usize,
+    response: Response,
+    class_offset: i32,
+    decoder: Option<DetectionDecoder>,
+}
+
+impl ServedNetwork {
+    /// Returns the network that the server describes, for the benchmark's samples. The sizes of outputs are those of the first response.
+    ///
+    /// # Errors
+    /// What the network has and what the benchmark needs.
+    pub(super) fn of(
+        described: &NetworkDescription,
+        request: &LoadRequest<'_>,
+    ) -> Result<Self, ModelMismatch> {
+        let model = &request.benchmark.model;
+        if described.inputs.len() != model.inputs().count() {
+            let needed: Vec<_> = model.inputs().map(|input| input.to_string()).collect();
+            let found: Vec<_> = described.inputs.iter().map(shown).collect();
+            return Err(format!(
+                "it takes {}, but a sample is {}",
+                found.join(", "),
+                needed.join(", ")
+            )
+            .into());
+        }
+        let (mut inputs, mut begin) = (Vec::new(), 0);
+        for of_sample in model.inputs() {
+            let end = begin + of_sample.bytes().unwrap_or(0);
+            inputs.push(input(&described.inputs, &of_sample, begin..end)?);
+            begin = end;
+        }
+        let count = match model.response {
+            Response::Stacked | Response::Detections | Response::AllOutputs => described.outputs.len(),
+            _ => 1,
+        };
+        let outputs = described.outputs.iter().take(count).map(|output| {
+            let element = element(&output.datatype);
+            Ok(OutputTensor {
+                name: output.name.clone(),
+                element: element.ok_or_else(|| format!("its output {} is not supported", shown(output)))?,
+                elements: 0,
+            })
+        });
+        let outputs: Vec<_> = outputs.collect::<Result<_, ModelMismatch>>()?;
+        if outputs.is_empty() {
+            return Err("it has no output".into());
+        }
+        Ok(Self {
+            inputs,
+            outputs,
+            sample_bytes: begin,
+            response: model.response,
+            class_offset: model.class_offset,
+            decoder: None,
+        })
+    }
+
+    /// Takes the sizes of outputs from the response for one sample.
+    ///
+    /// # Errors
+    /// What the outputs are and what the benchmark's answers need.
+    pub(super) fn take_sizes(
+        &mut self,
+        found: &[OutputPart],
+        request: &LoadRequest<'_>,
+    ) -> Result<(), ModelMismatch> {
+        for (output, found) in self.outputs.iter_mut().zip(found) {
+            let elements = elements(&found.shape, 1).filter(|_| found.element == output.element);
+            output.elements = elements.ok_or_else(|| {
+                format!(
+                    "its output {} is {:?} {:?} for one sample, which is not a row",
+                    output.name, found.element, found.shape
+                )
+            })?;
+        }
+        let first = &self.outputs[0];
+        match self.response {
+            Response::ArgmaxInt32 if first.elements < 2 && !first.element.is_whole() => {
+                return Err(format!("its output {} has no largest value", first.name).into());
+            }
+            Response::Stacked
+                if self
+                    .outputs
+                    .iter()
+                    .any(|output| (output.element, output.elements) != (first.element, first.elements)) =>
+            {
+                return Err("its outputs have different types or shapes, and cannot be stacked".into());
+            }
+            Response::Detections if self.outputs.iter().any(|output| output.element != Element::Fp32) => {
+                return Err("detections are read from FP32, but an output has another type".into());
+            }
+            _ => {}
+        }
+        let rows: Vec<usize> = self.outputs.iter().map(|output| output.elements).collect();
+        self.decoder = DetectionDecoder::of(&request.benchmark.model, &rows, &request.image_sizes)?;
+        Ok(())
+    }
+
+    /// Returns whether an output's part of a response has the rows of `size` samples.
+    pub(super) fn has_rows(output: &OutputTensor, part: &OutputPart, size: usize) -> bool {
+        let is_complete = |bytes: &Range<usize>| bytes.len() == size * output.row();
+        part.element == output.element
+            && elements(&part.shape, size) == Some(output.elements)
+            && part.bytes.as_ref().is_none_or(is_complete)
+    }
+
+    /// Adds the answers of a batch. `outputs` are the bytes of each output.
+    pub(super) fn push_answers(&mut self, samples: &[usize], outputs: &[&[u8]], answers: &mut Answers) {
+        let Self {
+            outputs: tensors,
+            decoder,
+            ..
+        } = self;
+        for (place, &sample) in samples.iter().enumerate() {
+            let row = |output: usize| {
+                let bytes = tensors[output].row();
+                &outputs[output][place * bytes..][..bytes]
+            };
+            if let Some(decoder) = decoder {
+                decoder.push(sample, row, answers);
+                continue;
+            }
+            let rows = (0..tensors.len()).map(|output| (row(output), tensors[output].element.size()));
+            match self.response {
+                Response::Stacked => {
+                    let elements = tensors[0].elements;
+                    answers.push_stacked_sequence(rows, elements, elements);
+                }
+                Response::AllOutputs => answers.push_joined(rows.map(|(row, _)| row)),
+                response => {
+                    convert::answer(row(0), tensors[0].element, response, self.class_offset, answers);
+                }
+            }
+        }
+    }
+}
+
+/// Returns the input of the network for an input of the benchmark: the one with its name, or the only one.
+fn input(
+    described: &[TensorDescription],
+    of_sample: &ModelInput<'_>,
+    part: Range<usize>,
+) -> Result<InputTensor, ModelMismatch> {
+    let found = match (described, of_sample.name) {
+        ([only], None) => Some(only),
+        (several, Some(name)) => several.iter().find(|input| input.name == name),
+        (_, None) => None,
+    };
+    let refused = || {
+        let found: Vec<_> = found.map_or_else(
+            || described.iter().map(shown).collect(),
+            |found| vec![shown(found)],
+        );
+        ModelMismatch::from(format!(
+            "it takes {}, but a sample is {of_sample}",
+            found.join(", ")
+        ))
+    };
+    let found = found.ok_or_else(refused)?;
+    let is_same = |(&dim, &own): (&i64, &usize)| dim < 0 || usize::try_from(dim) == Ok(own);
+    let dims = found.shape.get(1..).unwrap_or_default();
+    let has_shape = dims.len() == of_sample.shape.len() && dims.iter().zip(of_sample.shape).all(is_same);
+    if !has_shape || !of_sample.layout.is_linear() {
+        return Err(refused());
+    }
+    let element = element(&found.datatype);
+    let converted =
+        element.and_then(|element| Some((element, Conversion::between(of_sample.dtype, element)?)));
+    let (element, conversion) = converted.ok_or_else(refused)?;
+    Ok(InputTensor {
+        name: found.name.clone(),
+        datatype: found.datatype.clone(),
+        shape: of_sample.shape.to_vec(),
+        row: of_sample.shape.iter().product::<usize>() * element.size(),
+        part,
+        conversion,
+    })
+}
+
+/// Returns the elements of a row, if the shape has `size` rows.
+fn elements(shape: &[usize], size: usize) -> Option<usize> {
+    let (&rows, dims) = shape.split_first()?;
+    let elements = dims
+        .iter()
+        .try_fold(1_usize, |product, &dim| product.checked_mul(dim))?;
+    // A tensor of this size is refused with its bytes.
+    (rows == size && elements > 0 && elements < 1 << 32).then_some(elements)
+}
+
+/// Formats a tensor as `FP32 [-1, 3, 224, 224] image`.
+fn shown(tensor: &TensorDescription) -> String {
+    format!("{} {:?} {}", tensor.datatype, tensor.shape, tensor.name)
+}

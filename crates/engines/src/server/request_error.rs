@@ -1,0 +1,49 @@
+//! Why requests to a server have no answers.
+
+use std::io;
+
+use super::{
+    answer::AnswerError,
+    http::HttpError,
+    kserve::KserveError,
+    process::{ServerError, ServerProcess},
+    region::RegionError,
+};
+use crate::EngineError;
+
+/// Why requests to a server have no answers.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Kserve(#[from] KserveError),
+    #[error("the output {name} has the shape {shape:?}, not a row for each of {size} samples")]
+    Rows {
+        name: String,
+        shape: Vec<usize>,
+        size: usize,
+    },
+    #[error("shared memory cannot be read")]
+    Memory(#[from] io::Error),
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    #[error(transparent)]
+    Batch(#[from] EngineError),
+}
+
+impl RequestError {
+    /// Returns the error of a request. Why the server ended explains more than a broken connection.
+    pub(super) fn of(error: HttpError, process: &ServerProcess) -> Self {
+        if matches!(error, HttpError::Broken(_) | HttpError::Connect(_))
+            && let Err(ended) = process.check_runs_on()
+        {
+            return ended.into();
+        }
+        error.into()
+    }
+}
