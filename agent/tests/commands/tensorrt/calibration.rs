@@ -198,6 +198,8 @@ fn a_scale_of_samples_is_for_an_input_of_the_network() {
         let words: Vec<&str> = words.split_ascii_whitespace().collect();
         place.agent(&[&words[..], flags].concat(), &[])
     };
+    // Whether it has Q/DQ layers is unknown.
+    fs::write(place.fixture.path("model.onnx"), "the fake reads no model").unwrap();
     let unreadable = build(&["--input-scale", "image=0.5"]);
     assert_eq!(unreadable.code, 0, "{unreadable:?}");
     let words = "warning: without calibration, the scales are those of the network's Q/DQ layers; the first one after image must have 0.5";

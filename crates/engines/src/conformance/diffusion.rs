@@ -363,7 +363,7 @@ fn invalid_diffusion_models_and_captions_are_refused() {
         "{error}"
     );
     let cases: [(Change, &str); 8] = [
-        (|it| it.steps = 0, "[model.diffusion]: `steps` is not from 1"),
+        (|it| it.steps = 0, "[model.diffusion]: `steps` is 0: use 1 to"),
         (
             |it| it.text_width = 41,
             "its network of text encoders has 1000 values, but 1024 are needed",
