@@ -163,7 +163,7 @@ fn a_drained_device_finishes_its_run_and_gets_no_other() {
     let log = lab.scratch().join("drain.log");
     let mut drain = Process::start(lab.regatta().args(["device", "drain", DEVICE, "--wait"]), &log);
     eventually("the wait to be announced", 10, || {
-        drain.output().contains("waiting until it has no run")
+        drain.output().contains("waiting until no run")
     });
     assert!(drain.is_running());
     let _ = lab.json(&["runs", "abort", &begun]);
