@@ -161,7 +161,7 @@ fn captions_that_the_reference_might_change_are_refused() {
         ),
         (
             "\"a\" b",
-            "the caption of record 2 has quotes that do not end where it does",
+            "the caption of record 2 has an unclosed quote, or text after its closing quote",
         ),
     ] {
         write(caption);
