@@ -149,7 +149,10 @@ fn captions_that_the_reference_might_change_are_refused() {
     };
     fs::write(place.join("merges.txt"), "#version: 0.2\na b</w>\n").unwrap();
     write("a b");
-    refused(&benchmark, "the merges make 515 tokens, but `vocabulary` is 49408");
+    refused(
+        &benchmark,
+        "the merges make 515 tokens, but `vocabulary` is 49408",
+    );
     benchmark.model.diffusion.as_mut().unwrap().vocabulary = 515;
     for (caption, expected) in [
         ("a caf\u{e9}", "the caption of record 2 has the character 'é'"),
