@@ -66,7 +66,7 @@ fn trained_networks_answer_as_in_onnx_runtime() {
     lab.start_device();
     lab.wait_for_device();
     for (name, metric, scenario) in CASES {
-        let run = lab.measure(name, [scenario, "AccuracyOnly"], &[]);
+        let run = lab.measure(name, [scenario, "AccuracyOnly"], &["--set", "warmup_duration=0"]);
         let accuracy = &run["accuracy"];
         assert_eq!(accuracy["metric"], metric, "{name}: {run:#}");
         let log = lab.accuracy_log(&run);
