@@ -109,7 +109,7 @@ fn all_damaged_images_are_listed_and_their_samples_made_on_request() {
             ("b.JPEG", "the image is truncated", true),
             (
                 "d.JPEG",
-                "it is no readable PNG image: unexpected end of file",
+                "it is not a readable PNG image: unexpected end of file",
                 false
             ),
             ("e.JPEG", "the image is truncated", true),

@@ -60,7 +60,10 @@ fn trained_networks_answer_as_in_onnx_runtime() {
         install(&lab, &cases, name, &python);
         let data = cases.join(name).join("data");
         let made = lab.json(&["prep", name, "--data", data.to_str().unwrap()]);
-        assert_eq!(made["samples"], made["samples"].as_u64().unwrap(), "{made:#}");
+        assert!(
+            made["samples"].as_u64().is_some_and(|samples| samples > 0),
+            "{made:#}"
+        );
     }
     lab.start_coordinator();
     lab.start_device();
@@ -122,7 +125,7 @@ fn only_the_workspaces_file_names_a_script() {
         .unwrap();
     assert_eq!(judged.status.code(), Some(1), "{}", printed(&judged));
     assert!(
-        printed(&judged).contains("figure=9; target 7.00000: missed"),
+        printed(&judged).contains("figure=9; target ≤ 7: missed"),
         "{}",
         printed(&judged)
     );
@@ -134,7 +137,7 @@ fn only_the_workspaces_file_names_a_script() {
         .arg(&log)
         .output()
         .unwrap();
-    let words = "failed (exit status: 4); its last words: no labels";
+    let words = "failed (exit status: 4); last line of its error output: no labels";
     assert!(
         !failed.status.success() && printed(&failed).contains(words),
         "{}",

@@ -188,10 +188,11 @@ fn text(judged: &Judged) -> String {
 /// Formats the official script's line, and whether the accuracy target is met.
 fn line(found: &AccuracyResult) -> String {
     let target = found.target.unwrap_or(0.0);
-    let target = if found.is_percentage() {
-        format!("{target:.3}%")
-    } else {
-        format!("{target:.5}")
+    let target = match (found.is_percentage(), found.side) {
+        (true, _) => format!("{target:.3}%"),
+        (false, BoundSide::AtLeast) => format!("{target:.5}"),
+        // An error may be small.
+        (false, BoundSide::AtMost) => format!("≤ {target}"),
     };
     let missed: Vec<String> = found
         .further

@@ -35,7 +35,7 @@ pub enum ExpectedValuesError {
         source: std::io::Error,
     },
     /// The file has no header of NumPy.
-    #[error("{path} is no array of NumPy", path = path.display())]
+    #[error("{path} is not a NumPy array", path = path.display())]
     Header {
         /// The file.
         path: PathBuf,
@@ -73,12 +73,17 @@ impl ExpectedValues {
             reason,
         };
         let dtype = Dtype::ALL.into_iter().find(|dtype| header.is_of(dtype.numpy()));
-        let Some(dtype) = dtype.filter(|_| !header.fortran_order) else {
+        let Some(dtype) = dtype else {
             return Err(form(format!(
-                "has elements of {}, or columns first",
+                "has elements of type {}, which is not supported",
                 header.descr
             )));
         };
+        if header.fortran_order {
+            return Err(form(
+                "is in Fortran order; hint: save numpy.ascontiguousarray(values)".to_owned(),
+            ));
+        }
         let found = header.shape.first().copied().unwrap_or(0);
         if found != samples as u64 {
             return Err(form(format!(
@@ -154,9 +159,9 @@ mod tests {
             2,
             "has 47 bytes of data, which is not its shape",
         );
-        refused(b"no array", 2, "is no array of NumPy");
+        refused(b"no array", 2, "is not a NumPy array");
         let complex = NpyHeader::in_c_order("<c8", [2]).to_bytes();
-        refused(&complex, 2, "has elements of '<c8'");
+        refused(&complex, 2, "has elements of type '<c8', which is not supported");
         let huge = NpyHeader::in_c_order("<f4", [2, usize::MAX, 3]).to_bytes();
         refused(&huge, 2, "which is not its shape");
     }

@@ -178,7 +178,7 @@ pub enum MeasureError {
         /// The benchmark's name.
         benchmark: String,
     },
-    /// The script of the benchmark's file has no figure.
+    /// The script printed no figure.
     #[error("the accuracy of benchmark {benchmark} cannot be computed by its script")]
     Script {
         /// The benchmark's name.

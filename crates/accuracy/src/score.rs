@@ -73,9 +73,10 @@ pub(crate) fn top5(
     let mut correct = 0;
     let others = first_responses(entries, map.len(), |index, data| {
         let scores = numbers(data, dtype)?;
-        let label = map.label(index).unwrap_or_default() - i64::from(offset);
-        let found = usize::try_from(label)
-            .ok()
+        let label = map.label(index).unwrap_or_default();
+        let place = label.checked_sub(i64::from(offset));
+        let found = place
+            .and_then(|place| usize::try_from(place).ok())
             .and_then(|label| Some((label, *scores.get(label)?)));
         let Some((label, own)) = found else {
             return Err(format!(
@@ -91,8 +92,8 @@ pub(crate) fn top5(
     Ok(Score::of_correct(AccuracyMetric::Top5, correct, others))
 }
 
-/// The area under the receiver operating characteristic: the probability that a sample of class 1 has a higher score than one of class 0, with
-/// half of the pairs that are equal. The score is the last number of a response, which for two classes is that of class 1.
+/// The area under the receiver operating characteristic: the probability that a sample of class 1 has a higher score than one of class 0;
+/// pairs with equal scores count half. The score is the last number of a response, which for two classes is that of class 1.
 pub(crate) fn auc(
     entries: impl IntoIterator<Item = Result<AccuracyEntry, AccuracyLogError>>,
     map: &ValMap,
@@ -153,11 +154,12 @@ pub(crate) fn mean_squared_error(
                 row.len()
             ));
         }
-        sum += found
-            .iter()
-            .zip(&row)
-            .map(|(found, row)| (found - row).powi(2))
-            .sum::<f64>();
+        let squares = found.iter().zip(&row).map(|(found, row)| (found - row).powi(2));
+        let own: f64 = squares.sum();
+        if !own.is_finite() {
+            return Err("or its expected values have a number that is not finite".to_owned());
+        }
+        sum += own;
         count += found.len() as u64;
         Ok(())
     })?;
@@ -207,7 +209,7 @@ fn numbers(data: &[u8], dtype: Dtype) -> Result<Vec<f64>, String> {
     };
     read.ok_or_else(|| {
         format!(
-            "has {} bytes, which are no numbers of {}; hint: `response_dtype` under [accuracy] names their type",
+            "has {} bytes, which are not numbers of {}; hint: set `response_dtype` under [accuracy]",
             data.len(),
             dtype.word()
         )
@@ -295,10 +297,16 @@ mod tests {
             short.to_string(),
             "the response in entry 1 (sample 0) has 1 numbers, but 2 are expected"
         );
+        let infinite =
+            mean_squared_error(log(&[[1.0, f32::INFINITY]]), &expected, Dtype::Float32).unwrap_err();
+        assert!(
+            infinite.to_string().ends_with("have a number that is not finite"),
+            "{infinite}"
+        );
         let odd = mean_squared_error(log(&[[1.0]]), &expected, Dtype::Int64).unwrap_err();
         assert!(
             odd.to_string()
-                .contains("has 4 bytes, which are no numbers of int64"),
+                .contains("has 4 bytes, which are not numbers of int64"),
             "{odd}"
         );
     }

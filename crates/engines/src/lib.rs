@@ -30,6 +30,8 @@ mod numbers;
 pub mod onnxruntime;
 pub mod panics;
 mod registry;
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
+mod sample_part;
 mod sequences;
 mod server;
 pub mod sim;

@@ -1,6 +1,7 @@
 //! The engines under test, and how each is loaded.
 
 pub mod fake_engine;
+mod modelled;
 
 use std::{
     fmt, fs,
@@ -11,18 +12,20 @@ use std::{
 use regatta_cuda::WaitMode;
 use regatta_tensorrt::Precision;
 use regatta_test_support::{fixture::Fixture, oracle};
-use regatta_types::engine_settings::{EngineSettings, GpuSelection, SimUnits};
+use regatta_types::engine_settings::{EngineSettings, GpuSelection};
 use regatta_types::{
     Scenario,
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
 };
-use regatta_unit_sharing::board_model::UnitModel;
 
-use self::fake_engine::{EngineForm, FakePlan, build, build_network, fake_device, installation};
+pub use self::modelled::{sim_units, units_of};
+use self::{
+    fake_engine::{EngineForm, FakePlan, build, build_network, fake_device, installation},
+    modelled::quick_settings,
+};
 use crate::{
     EngineBackend, EngineError, EngineRequest, LoadRequest, Loaded, SequenceBuckets, configure, load,
-    sim::SimModel,
     tensorrt::{BuildOptions, Graphs, TensorRtBackend, TensorRtRequest, UnitRequest},
 };
 
@@ -486,25 +489,4 @@ pub fn onnxruntime_library() -> Option<&'static str> {
     }
     let find = || Some(oracle::onnxruntime()?.with_file_name("lib").display().to_string());
     DIRECTORY.get_or_init(find).as_deref()
-}
-
-/// Returns settings with a modelled accelerator that does not slow down the tests.
-fn quick_settings() -> EngineSettings {
-    EngineSettings {
-        sim_units: Some(sim_units("gpu=5+1,dla=7+2")),
-        sim_jitter: Some(0.1),
-        sim_seed: Some(7),
-        ..EngineSettings::default()
-    }
-}
-
-/// Returns the value of `sim_units` with this text.
-pub fn sim_units(text: &str) -> SimUnits {
-    let settings = EngineSettings::parse(EngineKind::Sim, [("sim_units", text)]).unwrap();
-    settings.sim_units.unwrap()
-}
-
-/// Returns the modelled units of the text of `sim_units`.
-pub fn units_of(text: &str) -> Vec<UnitModel> {
-    SimModel::units(&sim_units(text))
 }

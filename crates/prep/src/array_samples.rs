@@ -10,7 +10,7 @@ use std::{
 use regatta_datasets::val_map::{self, ValMap};
 use regatta_fsutil::regular_file;
 use regatta_types::{
-    benchmark::{Benchmark, ModelInput},
+    benchmark::{AccuracyMetric, Benchmark, ModelInput},
     npy::NpyHeader,
 };
 
@@ -77,13 +77,18 @@ pub(crate) fn prepare(
     })
 }
 
-/// Returns the names and labels beside the arrays. `None` if there is no such file.
+/// Returns the names and labels beside the arrays. `None` if there is no such file and the metric needs no classes.
 ///
 /// # Errors
 /// [`PrepError`] when it cannot be read, or has another number of samples.
 pub(crate) fn map_text(benchmark: &Benchmark, data: &Path) -> Result<Option<String>, PrepError> {
     let path = data.join(LABELS);
-    if !path.is_file() {
+    let needs_classes = matches!(
+        benchmark.accuracy.metric,
+        AccuracyMetric::Top1 | AccuracyMetric::Top5 | AccuracyMetric::Auc
+    );
+    // Without labels, every sample would be of class 0.
+    if !needs_classes && path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let labels = ValMap::read(&path)?;

@@ -68,8 +68,8 @@ fn images_that_cannot_be_read_are_named() {
         assert!(matches!(error, PrepError::Image { .. }), "{error}");
         error.source().map(ToString::to_string).unwrap_or_default()
     };
-    assert!(refused(b"\x89PNG\r\n\x1a\nrest").starts_with("it is no readable PNG image: "));
-    assert!(refused(b"RIFF\x04\0\0\0WEBPVP8 ").starts_with("it is no readable WebP image: "));
+    assert!(refused(b"\x89PNG\r\n\x1a\nrest").starts_with("it is not a readable PNG image: "));
+    assert!(refused(b"RIFF\x04\0\0\0WEBPVP8 ").starts_with("it is not a readable WebP image: "));
     assert!(
         refused(b"GIF89a").starts_with("it is not a JPEG"),
         "the name does not matter"

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use super::error::LibraryError;
@@ -20,8 +20,8 @@ const OF_SYSTEM: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib",
 ];
-/// The most entries of a directory that are read.
-const MAX_ENTRIES: usize = 4096;
+/// The most names of a directory that are looked at.
+const MAX_NAMES: usize = 4096;
 
 /// The library's file, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +63,10 @@ impl InstalledOnnxRuntime {
         let libraries = LIBRARIES.map(|name| path.join(name));
         // `lib/python3.10/site-packages` of a virtual environment.
         let of_versions = libraries.iter().flat_map(|library| {
-            let versions = names(library)
+            let versions = names(library, |name| name.starts_with("python"));
+            versions
                 .into_iter()
-                .filter(|name| name.starts_with("python"));
-            versions.map(|name| library.join(name).join("site-packages"))
+                .map(|name| library.join(name).join("site-packages"))
         });
         let packages = std::iter::once(path.to_owned())
             .chain(libraries.clone())
@@ -77,15 +77,17 @@ impl InstalledOnnxRuntime {
 
     /// Returns the library in a directory, by the longest of its names, which has the version.
     fn in_directory(directory: &Path) -> Option<Self> {
-        let names = names(directory).into_iter().filter(|name| {
+        let is_library = |name: &str| {
             let rest = name.strip_prefix(NAME);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        });
-        let longest = names.max_by_key(String::len)?;
+        };
+        let longest = names(directory, is_library).into_iter().max_by_key(String::len)?;
         Some(Self::of_file(directory.join(longest)))
     }
 
     fn of_file(path: PathBuf) -> Self {
+        // The loader searches a name without a directory elsewhere.
+        let path = path::absolute(&path).unwrap_or(path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let version = name
             .strip_prefix(NAME)
@@ -96,12 +98,13 @@ impl InstalledOnnxRuntime {
     }
 }
 
-/// Returns the names in a directory in ascending order; none when it cannot be read.
-fn names(directory: &Path) -> Vec<String> {
+/// Returns the matching names in a directory in ascending order; none when it cannot be read.
+fn names(directory: &Path, matches: impl Fn(&str) -> bool) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
-        .take(MAX_ENTRIES)
         .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| matches(name))
+        .take(MAX_NAMES)
         .collect();
     names.sort_unstable();
     names

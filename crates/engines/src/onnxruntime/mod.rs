@@ -31,7 +31,8 @@ use self::{
 };
 use super::{
     Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest, Loaded,
-    fixed_batch, model_file,
+    model_file,
+    sample_part::{at_each_length, fixed_batch},
 };
 
 /// The `onnxruntime` engine with the settings of a run.
@@ -87,9 +88,9 @@ impl EngineBackend for OnnxRuntimeBackend {
         let session = Session::load(self.runtime, &request.model_file, &self.settings).map_err(refused)?;
         let session = Arc::new(session);
         let inputs = inputs::of(&session, request).map_err(unfit)?;
-        let (max_batch, sizes) = self.batches(request, inputs.iter().find_map(|input| input.fixed_batch));
+        let (max_batch, sizes) = self.batches(request, fixed_batch(&inputs).map_err(unfit)?);
         let full = request.benchmark.model.sequence_length();
-        let inputs = inputs::at_each_length(inputs, full, request.sequences.lengths()).map_err(unfit)?;
+        let inputs = at_each_length(inputs, full, request.sequences.lengths()).map_err(unfit)?;
         let mut streams: Vec<Stream> = Vec::new();
         for _ in 0..request.streams {
             let stream = Stream::new(&session, &inputs, max_batch, &sizes, request, streams.first());
@@ -117,7 +118,7 @@ impl OnnxRuntimeBackend {
         let largest = sizes.last().copied().unwrap_or(1);
         if let Some(fixed) = fixed {
             if largest > fixed {
-                fixed_batch::warn(&request.model_file, fixed, largest);
+                crate::fixed_batch::warn(&request.model_file, fixed, largest);
             }
             return (fixed, vec![fixed]);
         }

@@ -285,7 +285,7 @@ impl Values {
     /// Returns the first `bytes` bytes of an output, in host memory.
     ///
     /// # Safety
-    /// The output has so many bytes.
+    /// The output must have at least `bytes` bytes.
     pub(super) unsafe fn output(&self, number: usize, bytes: usize) -> Result<&[u8], CallError> {
         let mut data = ptr::null_mut();
         // SAFETY: the output is that of the last computation.

@@ -85,14 +85,10 @@ impl Stream {
         other: Option<&Self>,
     ) -> Result<Self, StreamError> {
         let model = &request.benchmark.model;
-        let outputs = match model.response {
-            Response::Stacked | Response::Detections | Response::AllOutputs => session.outputs.len(),
-            Response::Raw
-            | Response::ArgmaxInt32
-            | Response::Segmentation
-            | Response::Transcript
-            | Response::Tokens
-            | Response::Image => 1,
+        let outputs = if model.response.takes_all_outputs() {
+            session.outputs.len()
+        } else {
+            1
         };
         let memory = |inputs: &Vec<NetworkInput>| Length {
             inputs: inputs
@@ -145,8 +141,10 @@ impl Stream {
             self.compute(length, rows)?;
             let forms = (0..outputs).map(|number| self.values.output_form(number));
             let forms = forms.collect::<Result<Vec<Form>, CallError>>()?;
+            let mut inputs = self.lengths[length].inputs.iter();
+            let is_single = inputs.all(|memory| memory.input.as_ref().fixed_batch == Some(1));
             self.lengths[length].outputs =
-                check_outputs(&forms, rows, self.response).map_err(StreamError::Unfit)?;
+                check_outputs(&forms, rows, is_single, self.response).map_err(StreamError::Unfit)?;
         }
         let Some(&tokens) = request.sequences.lengths().get(length) else {
             return Ok(());
@@ -206,11 +204,16 @@ impl Stream {
         let outputs = &self.lengths[length].outputs;
         for (number, output) in outputs.iter().enumerate() {
             self.check_size(number, output, rows)?;
+            let bytes = output.row() * rows;
+            // SAFETY: the size was checked.
+            if unsafe { self.values.output(number, bytes) }?.len() != bytes {
+                return Err(format!("output {number} has no values in host memory").into());
+            }
         }
         let values = &self.values;
         let row_of = |number: usize, sample: usize| {
             let row = outputs[number].row();
-            // SAFETY: the size was checked above. A call on an output of the last computation cannot fail.
+            // SAFETY: size and memory were checked above, so the call does not fail.
             let bytes = unsafe { values.output(number, row * rows) }.unwrap_or_default();
             bytes
                 .get(sample * row..)
@@ -278,15 +281,20 @@ fn class_of(row: &[u8], output: Output) -> i32 {
     largest(values)
 }
 
-/// Checks that outputs for a batch of `rows` samples have one row per sample, and that stacked outputs have the same type and shape. Outputs for
-/// a batch of 1 may lack its dimension.
-fn check_outputs(forms: &[Form], rows: usize, response: Response) -> Result<Vec<Output>, ModelMismatch> {
+/// Checks that outputs for a batch of `rows` samples have one row per sample, and that stacked outputs have the same type and shape. Those of a
+/// network that takes one sample at a time may lack the batch.
+fn check_outputs(
+    forms: &[Form],
+    rows: usize,
+    is_single: bool,
+    response: Response,
+) -> Result<Vec<Output>, ModelMismatch> {
     let mut outputs = Vec::new();
     for form in forms {
         let Some(size) = form.element.size() else {
             return Err(format!("an output is {form}, whose type is not supported").into());
         };
-        if rows > 1 && form.dims.first().and_then(|&dim| usize::try_from(dim).ok()) != Some(rows) {
+        if !is_single && form.dims.first().and_then(|&dim| usize::try_from(dim).ok()) != Some(rows) {
             return Err(format!("its output for a batch of {rows} is {form}, not one row per sample").into());
         }
         let dims = form.dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0));

@@ -79,9 +79,10 @@ impl ServedNetwork {
             inputs.push(input(&described.inputs, &of_sample, begin..end)?);
             begin = end;
         }
-        let count = match model.response {
-            Response::Stacked | Response::Detections | Response::AllOutputs => described.outputs.len(),
-            _ => 1,
+        let count = if model.response.takes_all_outputs() {
+            described.outputs.len()
+        } else {
+            1
         };
         let outputs = described.outputs.iter().take(count).map(|output| {
             let element = element(&output.datatype);

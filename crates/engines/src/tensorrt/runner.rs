@@ -271,14 +271,10 @@ impl Runner {
     /// Returns the outputs that form the answer.
     fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
         let outputs = &self.tensors().outputs;
-        let count = match self.setup.response {
-            Response::Stacked | Response::Detections | Response::AllOutputs => outputs.len(),
-            Response::Raw
-            | Response::ArgmaxInt32
-            | Response::Segmentation
-            | Response::Transcript
-            | Response::Tokens
-            | Response::Image => 1,
+        let count = if self.setup.response.takes_all_outputs() {
+            outputs.len()
+        } else {
+            1
         };
         outputs.iter().zip(&self.memory.outputs).take(count)
     }

@@ -133,7 +133,7 @@ impl PlanState {
         let state = plan.runnable.spawn().map_err(refused)?;
         let inputs = plan.inputs.iter().map(|input| {
             Ok(StateInput {
-                part: input.part.clone(),
+                part: input.part.bytes.clone(),
                 is_widened: input.is_widened,
                 tensor: Arc::new(input.tensor(plan.batch_size)?),
             })

@@ -4,23 +4,24 @@
 mod plan_input;
 mod sequences;
 
-use std::{error::Error, ops::Range, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use regatta_types::{
     benchmark::{Dtype, ModelInput, Response},
     documents::EngineKind,
 };
 use tract_onnx::{
-    prelude::{
-        DatumType, InferenceModel, IntoRunnable, TractResult, TypedFact, TypedModel, TypedRunnableModel,
-    },
+    prelude::{DatumType, IntoRunnable, TDim, TractResult, TypedFact, TypedModel, TypedRunnableModel},
     tract_core::internal::DimLike,
-    tract_hir::infer::{Factoid, InferenceFact},
+    tract_hir::infer::{Factoid, GenericFactoid, InferenceFact},
 };
 
 use self::plan_input::PlanInput;
 use super::network::OnnxNetwork;
-use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch, fixed_batch, model_file};
+use crate::{
+    DetectionDecoder, EngineError, LoadRequest, ModelMismatch, fixed_batch, model_file,
+    sample_part::{self, SampleInputs, SamplePart, at_each_length, has_batch},
+};
 
 /// A plan for one batch size and one length of sequences.
 pub(super) struct Plan {
@@ -38,10 +39,11 @@ pub(super) struct Plan {
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
     model_file::checked_hash(request)?;
     let (onnx, inputs) = read(request)?;
-    let sizes = batch_sizes(request, &onnx.model, &inputs)?;
+    let fixed = sample_part::fixed_batch(&inputs).map_err(|reason| unfit(request, reason))?;
+    let sizes = batch_sizes(request, fixed);
     let full = request.benchmark.model.sequence_length();
-    let inputs = sequences::at_each_length(inputs, full, request.sequences.lengths())
-        .map_err(|reason| unfit(request, reason))?;
+    let inputs =
+        at_each_length(inputs, full, request.sequences.lengths()).map_err(|reason| unfit(request, reason))?;
     let mut plans = Vec::new();
     for (bucket, inputs) in inputs.into_iter().enumerate() {
         for &batch_size in &sizes {
@@ -59,7 +61,8 @@ fn plan(
     bucket: usize,
 ) -> Result<Plan, EngineError> {
     let model = fix_batch_size(onnx, batch_size, inputs).map_err(|source| refused(request, source.into()))?;
-    let rows = check_outputs(&model, batch_size, request)?;
+    let is_single = inputs.iter().all(|input| input.part.fixed_batch == Some(1));
+    let rows = check_outputs(&model, batch_size, is_single, request)?;
     if let Some(&length) = request.sequences.lengths().get(bucket) {
         let datum = model
             .output_fact(0)
@@ -107,45 +110,18 @@ fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), Engi
     let inputs = onnx.input_outlets().map_err(refuse)?.to_vec();
     let outputs = onnx.output_outlets().map_err(refuse)?.to_vec();
     let model = &request.benchmark.model;
-    let sample_inputs: Vec<(ModelInput<'_>, Range<usize>)> = model
-        .inputs()
-        .scan(0, |end, input| {
-            let begin = *end;
-            *end += input.bytes().unwrap_or(0);
-            Some((input, begin..*end))
-        })
-        .collect();
-    let Some(&first_output) = outputs.first().filter(|_| inputs.len() == sample_inputs.len()) else {
-        let (found, needed) = (inputs.len(), sample_inputs.len());
-        let inputs = if needed == 1 {
-            "one input".to_owned()
-        } else {
-            format!("{needed} inputs")
-        };
-        let reason = format!(
-            "it has {found} inputs and {} outputs; {inputs} and one output are needed",
-            outputs.len()
-        );
-        return Err(unfit(request, reason));
-    };
-    if !matches!(
-        model.response,
-        Response::Stacked | Response::Detections | Response::AllOutputs
-    ) {
-        onnx.select_output_outlets(&[first_output]).map_err(refuse)?;
+    let sample_inputs =
+        SampleInputs::of(model, inputs.len(), outputs.len()).map_err(|reason| unfit(request, reason))?;
+    if !model.response.takes_all_outputs() {
+        onnx.select_output_outlets(&outputs[..1]).map_err(refuse)?;
     }
     let mut taken = Vec::new();
     for (number, outlet) in inputs.iter().enumerate() {
         let declared = onnx.input_fact(number).map_err(refuse)?;
         let name = &onnx.node(outlet.node).name;
-        let named = sample_inputs
-            .iter()
-            .find(|(input, _)| input.name.is_none_or(|own| own == name));
-        let Some((input, part)) = named else {
-            let names: Vec<_> = sample_inputs.iter().filter_map(|(input, _)| input.name).collect();
-            let reason = format!("it has an input `{name}`, but a sample has {}", names.join(", "));
-            return Err(unfit(request, reason));
-        };
+        let (input, bytes) = sample_inputs
+            .named(name)
+            .map_err(|reason| unfit(request, reason))?;
         let Some(has_batch) = fits(declared, input) else {
             let dims = std::iter::once("N".to_owned()).chain(input.shape.iter().map(usize::to_string));
             let reason = format!(
@@ -164,14 +140,7 @@ fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), Engi
         taken.push(PlanInput {
             datum,
             is_widened: datum != datum_type(input.dtype),
-            shape: input.shape.to_vec(),
-            has_batch,
-            declared_length: declared
-                .shape
-                .dim(1)
-                .and_then(|dim| dim.concretize())
-                .and_then(|dim| dim.to_usize().ok()),
-            part: part.clone(),
+            part: SamplePart::new(bytes.clone(), input.shape, &dims(declared), has_batch),
         });
     }
     Ok((network, taken))
@@ -183,53 +152,32 @@ fn declared_type(declared: &InferenceFact, sample_input: &ModelInput<'_>) -> Dat
     own.unwrap_or_else(|| datum_type(sample_input.dtype))
 }
 
-/// Returns whether a declared input that accepts the benchmark's samples has a dimension for the batch before those of a sample. Without
-/// one, it takes one sample at a time. `None` if it does not accept them.
+/// Returns the declared dimensions of an input; a free one is `None`.
+fn dims(input: &InferenceFact) -> Vec<Option<usize>> {
+    let fixed = |dim: &GenericFactoid<TDim>| dim.concretize().and_then(|dim| dim.to_usize().ok());
+    input.shape.dims().map(fixed).collect()
+}
+
+/// Returns whether a declared input that accepts the benchmark's samples has a dimension for the batch. `None` if it does not accept them.
 fn fits(input: &InferenceFact, sample_input: &ModelInput<'_>) -> Option<bool> {
     let declared_type = declared_type(input, sample_input);
     let is_wider = (sample_input.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
     let right_type = declared_type == datum_type(sample_input.dtype) || is_wider;
-    let declared: Vec<_> = input.shape.dims().collect();
-    let has_batch = input.shape.is_open() || declared.len() > sample_input.shape.len();
-    let own = declared.get(usize::from(has_batch)..).unwrap_or_default();
-    let right_rank = own.len() == sample_input.shape.len() || input.shape.is_open();
-    let right_dims = own
-        .iter()
-        .zip(sample_input.shape)
-        .all(|(declared, &dim_of_sample)| {
-            declared
-                .concretize()
-                .and_then(|dim| dim.to_usize().ok())
-                .is_none_or(|dim| dim == dim_of_sample)
-        });
-    (right_type && right_rank && right_dims).then_some(has_batch)
+    has_batch(&dims(input), input.shape.is_open(), sample_input.shape).filter(|_| right_type)
 }
 
 /// Returns the batch sizes to create plans for, ascending and unique: the requested sizes, or the model's fixed size. Warns if that is smaller.
-fn batch_sizes(
-    request: &LoadRequest<'_>,
-    onnx: &InferenceModel,
-    inputs: &[PlanInput],
-) -> Result<Vec<usize>, EngineError> {
+fn batch_sizes(request: &LoadRequest<'_>, fixed: Option<usize>) -> Vec<usize> {
     let mut sizes = request.batch_sizes.to_vec();
     sizes.sort_unstable();
     sizes.dedup();
-    let input = onnx
-        .input_fact(0)
-        .map_err(|source| refused(request, source.into()))?;
-    let declared = input
-        .shape
-        .dim(0)
-        .and_then(|dim| dim.concretize())
-        .and_then(|dim| dim.to_usize().ok());
-    let is_single = inputs.iter().any(|input| !input.has_batch);
-    let Some(bound) = (if is_single { Some(1) } else { declared }) else {
-        return Ok(sizes);
+    let Some(fixed) = fixed else {
+        return sizes;
     };
-    if let Some(&largest) = sizes.last().filter(|&&largest| largest > bound) {
-        fixed_batch::warn(&request.model_file, bound, largest);
+    if let Some(&largest) = sizes.last().filter(|&&largest| largest > fixed) {
+        fixed_batch::warn(&request.model_file, fixed, largest);
     }
-    Ok(vec![bound])
+    vec![fixed]
 }
 
 /// Returns the optimised model for one batch size.
@@ -242,10 +190,11 @@ fn fix_batch_size(onnx: &OnnxNetwork, batch_size: usize, inputs: &[PlanInput]) -
 }
 
 /// Checks that outputs have one row per sample, and that stacked outputs have the same type and shape. Returns the elements of each row.
-/// Outputs for a batch of 1 may lack its dimension.
+/// Those of a network that takes one sample at a time may lack the batch.
 fn check_outputs(
     model: &TypedModel,
     batch_size: usize,
+    is_single: bool,
     request: &LoadRequest<'_>,
 ) -> Result<Vec<usize>, EngineError> {
     let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
@@ -254,7 +203,7 @@ fn check_outputs(
     let first = model.output_fact(0).map_err(refuse)?;
     for number in 0..model.output_outlets().map_err(refuse)?.len() {
         let output = model.output_fact(number).map_err(refuse)?;
-        check_output(output, batch_size, request)?;
+        check_output(output, batch_size, is_single, request)?;
         let shape = output.shape.as_concrete().unwrap_or_default();
         rows.push(shape.iter().product::<usize>() / batch_size.max(1));
         if response == Response::Detections {
@@ -286,7 +235,12 @@ pub(super) fn decoder(
 }
 
 /// Checks that an output has one row per sample. An argmax needs several scores or one integer per sample.
-fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>) -> Result<(), EngineError> {
+fn check_output(
+    output: &TypedFact,
+    batch_size: usize,
+    is_single: bool,
+    request: &LoadRequest<'_>,
+) -> Result<(), EngineError> {
     let Some(shape) = output.shape.as_concrete() else {
         return Err(unfit(
             request,
@@ -300,7 +254,7 @@ fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>
             shape_name(shape.iter().map(usize::to_string))
         )
     };
-    if batch_size > 1 && shape.first() != Some(&batch_size) {
+    if !is_single && shape.first() != Some(&batch_size) {
         return Err(unfit(
             request,
             format!(
@@ -362,6 +316,7 @@ fn dtype_name(dtype: DatumType) -> String {
         DatumType::U8 => "uint8".to_owned(),
         DatumType::I32 => "int32".to_owned(),
         DatumType::I64 => "int64".to_owned(),
+        DatumType::Bool => "bool".to_owned(),
         other => format!("{other:?}"),
     }
 }

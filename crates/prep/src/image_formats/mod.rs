@@ -10,7 +10,7 @@ use regatta_jpeg::Image;
 
 /// The error for an image that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it is no readable {format} image: {reason}")]
+#[error("it is not a readable {format} image: {reason}")]
 pub struct FormatError {
     format: &'static str,
     reason: String,
@@ -70,7 +70,7 @@ mod tests {
         let error = decode(&compressed).unwrap().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "it is no readable BMP image: 24 bits per pixel with compression 1 are not supported; hint: convert it to PNG"
+            "it is not a readable BMP image: 24 bits per pixel with compression 1 are not supported; hint: convert it to PNG"
         );
         for start in [&b"\x89PNG\r\n\x1a\n"[..], b"RIFF\x04\0\0\0WEBP"] {
             assert!(decode(start).unwrap().is_err());

@@ -6,6 +6,9 @@ use regatta_types::benchmark::{ImageFit, ImageResize, JpegImages};
 use super::{area, elements::Frame, linear, pil_bilinear, region::Region};
 use crate::letterbox::Letterbox;
 
+/// The most pixels of a resized image, as for one that is read.
+const MAX_PIXELS: usize = 1 << 28;
+
 /// Width and height of samples, and how images get them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placement {
@@ -48,7 +51,8 @@ impl Placement {
         })
     }
 
-    /// Returns the pixels of a sample and the frame around them. `None` for an image so thin that a side would vanish.
+    /// Returns the pixels of a sample and the frame around them. `None` for an image so thin that a side would vanish, or the other one become
+    /// too long.
     pub(super) fn pixels(&self, image: &Image) -> Option<(Vec<Pixel>, Frame)> {
         let mut frame = Frame {
             width: self.width,
@@ -57,7 +61,7 @@ impl Placement {
             padding: self.padding,
         };
         let pixels = match self.fit {
-            ImageFit::Crop => self.cropped(image),
+            ImageFit::Crop => self.cropped(image)?,
             ImageFit::Stretch => self.resized(image, self.width, self.height),
             ImageFit::Letterbox => {
                 let place = Letterbox::fit([image.width, image.height], [self.width, self.height])?;
@@ -70,8 +74,14 @@ impl Placement {
         Some((pixels, frame))
     }
 
-    fn cropped(&self, image: &Image) -> Vec<Pixel> {
+    fn cropped(&self, image: &Image) -> Option<Vec<Pixel>> {
         let (width, height) = self.short_sized(image);
+        // Only areas are computed for the part that is cut out.
+        if self.resize != ImageResize::Area
+            && width.checked_mul(height).is_none_or(|pixels| pixels > MAX_PIXELS)
+        {
+            return None;
+        }
         let (wide, high) = (width - self.width, height - self.height);
         let [left, top] = match self.resize {
             // torchvision rounds halves to even, as Python does.
@@ -87,13 +97,12 @@ impl Placement {
                 width: self.width,
                 height: self.height,
             };
-            return area::resize(image, width, height, region);
+            return Some(area::resize(image, width, height, region));
         }
         let resized = self.resized(image, width, height);
         let rows = resized.chunks_exact(width).skip(top).take(self.height);
-        rows.flat_map(|row| &row[left..left + self.width])
-            .copied()
-            .collect()
+        let cut = rows.flat_map(|row| &row[left..left + self.width]).copied();
+        Some(cut.collect())
     }
 
     /// Returns width and height after resizing, computed as the reference and torchvision do: a quotient of doubles, cut off.

@@ -13,9 +13,9 @@ pub struct Accuracy {
     pub metric: AccuracyMetric,
     /// The reference model's value in the metric's unit.
     pub reference: f64,
-    /// The fraction of the reference that a run must reach, for example 0.99.
+    /// The factor by which `reference` is multiplied to get the target, for example 0.99.
     pub factor: f64,
-    /// The side of the target on which the value must be. By default below for an error, and above otherwise.
+    /// The side of the target on which the value must be; by default `at-most` for `mean-squared-error`, otherwise `at-least`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<BoundSide>,
     /// The type of the numbers in a response, for the metrics `top5`, `auc` and `mean-squared-error`; `float32` by default.

@@ -421,6 +421,14 @@ impl FromStr for Dtype {
     }
 }
 
+impl Response {
+    /// Whether a response is made of all outputs of the network, and not of the first.
+    #[must_use]
+    pub const fn takes_all_outputs(self) -> bool {
+        matches!(self, Self::Stacked | Self::Detections | Self::AllOutputs)
+    }
+}
+
 /// Content of a response's bytes. The accuracy log has the same bytes in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -438,8 +446,8 @@ pub enum Response {
     Detections,
     /// The class of each voxel of a sample, as an unsigned byte. Samples differ in size. `accuracy_kits.py` reads this form.
     Segmentation,
-    /// The tokens of a generated text as 32-bit integers, without the prompt. `evaluation.py` reads this form with `--dtype int32`. No
-    /// engine computes it.
+    /// The tokens of a generated text as 32-bit integers, without the prompt. `evaluation.py` reads this form with `--dtype int32`. Only
+    /// the engine `server` computes it.
     Tokens,
     /// A generated image: a byte for red, green and blue of each pixel, row by row. `accuracy_coco.py` of `text_to_image` reads this form.
     Image,

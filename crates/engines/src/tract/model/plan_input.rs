@@ -1,8 +1,8 @@
-//! One input of a plan: its type, its shape and its part of a sample.
-
-use std::ops::Range;
+//! One input of a plan: its type, and its part of a sample.
 
 use tract_onnx::prelude::{DatumType, Tensor, TractResult};
+
+use crate::sample_part::SamplePart;
 
 /// One input of the network, and its part of a sample.
 #[derive(Debug, Clone)]
@@ -11,13 +11,7 @@ pub(in crate::tract) struct PlanInput {
     pub(super) datum: DatumType,
     /// Whether the samples have 32-bit integers and the network 64-bit integers.
     pub(in crate::tract) is_widened: bool,
-    pub(super) shape: Vec<usize>,
-    /// Whether the network's input has a dimension for the batch before those of a sample.
-    pub(super) has_batch: bool,
-    /// The first dimension after the batch, where the network declares it.
-    pub(super) declared_length: Option<usize>,
-    /// The byte range within a sample.
-    pub(in crate::tract) part: Range<usize>,
+    pub(in crate::tract) part: SamplePart,
 }
 
 impl PlanInput {
@@ -27,18 +21,19 @@ impl PlanInput {
     }
 
     pub(super) fn batch_shape(&self, batch_size: usize) -> Vec<usize> {
-        let batch = self.has_batch.then_some(batch_size);
-        batch.into_iter().chain(self.shape.iter().copied()).collect()
+        let batch = self.part.has_batch.then_some(batch_size);
+        batch.into_iter().chain(self.part.shape.iter().copied()).collect()
     }
+}
 
-    /// Returns the input with the first `length` of `full` tokens. An input of another shape stays as it is.
-    pub(super) fn shortened(&self, full: usize, length: usize) -> Self {
-        let mut input = self.clone();
-        if self.shape == [full] {
-            let token = self.part.len() / full;
-            input.shape = vec![length];
-            input.part = self.part.start..self.part.start + length * token;
-        }
-        input
+impl AsRef<SamplePart> for PlanInput {
+    fn as_ref(&self) -> &SamplePart {
+        &self.part
+    }
+}
+
+impl AsMut<SamplePart> for PlanInput {
+    fn as_mut(&mut self) -> &mut SamplePart {
+        &mut self.part
     }
 }
