@@ -91,15 +91,16 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
     };
     ready.keep_response_units(&log_dir)?;
     let report = BenchReport::new(args, system, ready.harness().engine(), not_submittable, &outcome);
-    report
-        .print(args.format, &mut io::stdout().lock())
-        .context("the result cannot be printed")?;
     if let Some(fault) = ready.fault() {
         return Err(fault);
     }
+    // A server that was started again has no result.
     for warning in ready.end()? {
         tracing::warn!("{warning}");
     }
+    report
+        .print(args.format, &mut io::stdout().lock())
+        .context("the result cannot be printed")?;
     Ok(if ended_well(&outcome) {
         ExitCode::Success
     } else {

@@ -152,7 +152,7 @@ fn serve(
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
     serving::wait_until_stopped(&server, run_output)?;
-    serving::stop(server)?;
+    attempt.warnings = serving::stop(server)?;
     end_without_loadgen(run_output, attempt)
 }
 

@@ -38,11 +38,11 @@ pub(super) fn wait_until_stopped(server: &ModelServer, run_output: &RunOutput) -
     Ok(())
 }
 
-/// Stops the server.
+/// Stops the server. Returns warnings about it.
 ///
 /// # Errors
 /// [`Failure`] when it was started again while it served.
-pub(super) fn stop(server: ModelServer) -> Result<(), Failure> {
+pub(super) fn stop(server: ModelServer) -> Result<Vec<String>, Failure> {
     server
         .stop()
         .map_err(|error| Failure::could_not(anyhow::Error::from(error)))

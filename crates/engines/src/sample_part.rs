@@ -174,7 +174,7 @@ mod tests {
             part(&[Some(4), Some(3)], &[3]),
             part(&[], &[]),
         );
-        assert_eq!(fixed_batch(&[free.clone()]).unwrap(), None);
+        assert_eq!(fixed_batch(std::slice::from_ref(&free)).unwrap(), None);
         assert_eq!(fixed_batch(&[free.clone(), four.clone()]).unwrap(), Some(4));
         assert_eq!(fixed_batch(&[single.clone(), free]).unwrap(), Some(1));
         let error = fixed_batch(&[four, single]).unwrap_err().to_string();

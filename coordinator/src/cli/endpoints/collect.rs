@@ -1,6 +1,7 @@
 //! `regatta endpoints collect`, and the end of `endpoints run --device`: the device's signed part is copied into the directory of the run.
 
 use std::{
+    fs, io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -9,7 +10,7 @@ use std::{
 
 use regatta_endpoints::{DeviceRun, EndpointsSession};
 use regatta_fsutil::hash::sha256_of_file;
-use regatta_lab_runs::run_failure;
+use regatta_lab_runs::{MANIFEST, run_failure};
 use regatta_lab_store::{RunRow, Store, workspace::Workspace};
 use regatta_types::{ExitCode, RunId, documents::document_name};
 use serde_json::json;
@@ -105,7 +106,12 @@ fn collected(
     let run: RunId = device_run.run.parse().map_err(Failure::usage)?;
     let row = wait_for_record(run, &device_run.device, lab, end)?;
     let copy = directory.join(DEVICE);
-    if !copy.exists() {
+    // It is written last: what a killed command has copied is copied again.
+    if !copy.join(MANIFEST).exists() {
+        match fs::remove_dir_all(&copy) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::from(error)),
+            _ => {}
+        }
         for line in export::export(lab.workspace, lab.store, &row, &copy)? {
             tell(&line);
         }

@@ -97,10 +97,11 @@ impl Counters {
     /// Returns a sentence for each counter that has grown by another number than that of the run's own requests.
     pub(super) fn differences(&self, later: &Self, own: OwnCounts) -> Vec<String> {
         let of = |before: Option<f64>, after: Option<f64>, own: u64, what: &str| {
-            let counted = after? - before?;
+            // Metrics with labels appear with the first request.
+            let counted = after? - before.unwrap_or(0.0);
             ((counted - own as f64).abs() >= 0.5).then(|| {
                 format!(
-                    "the server counted {counted} {what} during the run, which has {own} of its own: another client may have been served"
+                    "the server counted {counted} {what} during the run, but the run made {own}: another client may have been served"
                 )
             })
         };
@@ -123,7 +124,8 @@ fn sum(text: &str, metric: &str) -> Option<f64> {
             Some(labels) => labels.rsplit_once('}')?.1,
             None => rest.strip_prefix([' ', '\t'])?,
         };
-        value.split_whitespace().next()?.parse::<f64>().ok()
+        let value = value.split_whitespace().next()?.parse::<f64>().ok()?;
+        value.is_finite().then_some(value)
     });
     values.reduce(|sum, value| sum + value)
 }

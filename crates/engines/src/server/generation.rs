@@ -120,7 +120,11 @@ impl GenerationStream {
 
     /// Checks that the server answers a prompt of one token with tokens.
     pub(super) fn probe(&mut self) -> Result<(), RequestError> {
-        self.generate(&[0], |_| {}).map(drop)
+        // A server that does not answer is not waited for as during a run.
+        let of_run = std::mem::replace(&mut self.connection, self.process.connection());
+        let answered = self.generate(&[0], |_| {}).map(drop);
+        self.connection = of_run;
+        answered
     }
 
     /// Warns once of an answer without all of its tokens: llama.cpp keeps back those that do not end a character.

@@ -57,7 +57,7 @@ impl InferenceStream {
         let rows = self.network.inputs.iter().map(|input| input.row);
         let rows = rows.chain(self.network.outputs.iter().map(OutputTensor::row));
         let bytes = rows.sum::<usize>() * self.batch;
-        self.region = Some(SharedRegion::register(&mut self.connection, bytes)?);
+        self.region = Some(SharedRegion::register(&mut self.process.connection(), bytes)?);
         Ok(())
     }
 
@@ -68,9 +68,13 @@ impl InferenceStream {
             samples: &[0],
             input: Input::Contiguous(&bytes),
         };
+        // A server that does not answer is not waited for as during a run.
+        let of_run = std::mem::replace(&mut self.connection, self.process.connection());
         self.write_head(1);
-        self.write_request(&batch)?;
-        self.exchange()
+        let written = self.write_request(&batch).map_err(RequestError::from);
+        let answered = written.and_then(|()| self.exchange());
+        self.connection = of_run;
+        answered
     }
 
     /// Writes the JSON document of a request for `size` samples.

@@ -166,7 +166,7 @@ pub(super) fn outputs<'n>(
     let mut end = head.unwrap_or(response.len());
     let document = response.get(..end);
     let value: Option<Value> = document.and_then(|document| serde_json::from_slice(document).ok());
-    let refused = || KserveError::new("an inference", response);
+    let refused = || KserveError::new("an inference response", response);
     let listed = value.as_ref().and_then(|value| value.get("outputs")?.as_array());
     let mut found = Vec::new();
     // Bytes follow in the order of the response, which may not be the requested one.
@@ -175,11 +175,14 @@ pub(super) fn outputs<'n>(
         let (name, part) = part.ok_or_else(refused)?;
         found.push((name, part));
     }
+    if end != response.len() {
+        return Err(refused());
+    }
     let named = |name: &str| {
         let part = found.iter().find(|(own, _)| *own == name);
         part.map(|(_, part)| part.clone()).ok_or_else(|| {
             KserveError::new(
-                format!("an inference with the output {name}"),
+                format!("an inference response with the output {name}"),
                 &response[..end.min(response.len())],
             )
         })
@@ -196,6 +199,10 @@ fn output_part<'v>(output: &'v Value, place: &mut usize) -> Option<(&'v str, Out
         .iter()
         .map(dim)
         .collect::<Option<_>>()?;
+    // Only bytes and shared memory are requested. Numbers in the document would be taken for memory that nobody has written.
+    if output.get("data").is_some() {
+        return None;
+    }
     let bytes = match output.pointer("/parameters/binary_data_size") {
         Some(size) => {
             let begin = *place;
@@ -283,7 +290,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert!(
-                error.starts_with("the server's answer is not an inference"),
+                error.starts_with("the server's answer is not an inference response"),
                 "{error}"
             );
         }

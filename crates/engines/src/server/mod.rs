@@ -32,6 +32,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use regatta_tensorrt::Model;
 use regatta_types::{benchmark::Response, documents::EngineKind, engine_settings::EngineSettings};
 
 pub use self::model_server::ModelServer;
@@ -188,7 +189,12 @@ impl ServerBackend {
             reason,
         };
         let (version, described) = look_at_network(&process).map_err(|error| explain(&process, error))?;
-        let mut network = ServedNetwork::of(&described, request).map_err(&unfit)?;
+        let mut network = {
+            // A plan tells no order.
+            let file = Model::read(model).ok();
+            let order = file.as_ref().map(Model::outputs).unwrap_or_default();
+            ServedNetwork::of(&described, order, request).map_err(&unfit)?
+        };
         let mut stream = InferenceStream::new(&process, network.clone(), batch, &Arc::default());
         let outputs = stream.probe().map_err(|error| explain(&process, error))?;
         network.take_sizes(&outputs, request).map_err(unfit)?;

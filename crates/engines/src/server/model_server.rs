@@ -90,12 +90,12 @@ impl ModelServer {
         self.watch.process().check_runs().map_err(unavailable)
     }
 
-    /// Stops the server after its clients. What it counted is added to `server.json`.
+    /// Stops the server after its clients. What it counted is added to `server.json`. Returns warnings about what could not be checked.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] when it has ended before or was started again meanwhile.
-    pub fn stop(mut self) -> Result<(), EngineError> {
-        self.watch.end(None).map(drop).map_err(unavailable)
+    pub fn stop(mut self) -> Result<Vec<String>, EngineError> {
+        self.watch.end(None).map_err(unavailable)
     }
 }
 

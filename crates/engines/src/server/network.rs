@@ -54,12 +54,14 @@ pub(super) struct ServedNetwork {
 }
 
 impl ServedNetwork {
-    /// Returns the network that the server describes, for the benchmark's samples. The sizes of outputs are those of the first response.
+    /// Returns the network that the server describes, for the benchmark's samples. `order` has the names of the outputs in the order of the
+    /// network's file, if it tells them. The sizes of outputs are those of the first response.
     ///
     /// # Errors
     /// What the network has and what the benchmark needs.
     pub(super) fn of(
         described: &NetworkDescription,
+        order: &[String],
         request: &LoadRequest<'_>,
     ) -> Result<Self, ModelMismatch> {
         let model = &request.benchmark.model;
@@ -79,12 +81,13 @@ impl ServedNetwork {
             inputs.push(input(&described.inputs, &of_sample, begin..end)?);
             begin = end;
         }
+        let described_outputs = in_order(&described.outputs, order, model.response)?;
         let count = if model.response.takes_all_outputs() {
-            described.outputs.len()
+            described_outputs.len()
         } else {
             1
         };
-        let outputs = described.outputs.iter().take(count).map(|output| {
+        let outputs = described_outputs.into_iter().take(count).map(|output| {
             let element = element(&output.datatype);
             Ok(OutputTensor {
                 name: output.name.clone(),
@@ -116,7 +119,11 @@ impl ServedNetwork {
         request: &LoadRequest<'_>,
     ) -> Result<(), ModelMismatch> {
         for (output, found) in self.outputs.iter_mut().zip(found) {
-            let elements = elements(&found.shape, 1).filter(|_| found.element == output.element);
+            let elements = elements(&found.shape, 1).filter(|elements| {
+                let bytes = elements * output.element.size();
+                found.element == output.element
+                    && found.bytes.as_ref().is_some_and(|found| found.len() == bytes)
+            });
             output.elements = elements.ok_or_else(|| {
                 format!(
                     "its output {} is {:?} {:?} for one sample, which is not a row",
@@ -228,6 +235,31 @@ fn input(
     })
 }
 
+/// Returns the outputs in the order of the network's file. A server may describe them in any order.
+///
+/// # Errors
+/// The answer depends on an order that is not known.
+fn in_order<'d>(
+    described: &'d [TensorDescription],
+    order: &[String],
+    response: Response,
+) -> Result<Vec<&'d TensorDescription>, ModelMismatch> {
+    let place = |output: &TensorDescription| order.iter().position(|name| *name == output.name);
+    let mut outputs: Vec<_> = described.iter().collect();
+    if described.iter().all(|output| place(output).is_some()) {
+        outputs.sort_by_key(|output| place(output));
+    } else if described.len() > 1 && response != Response::Detections {
+        // Detections are found by their sizes.
+        let names: Vec<_> = described.iter().map(shown).collect();
+        return Err(format!(
+            "it has the outputs {}, whose order is not known; hint: the driver `triton` serves the benchmark's ONNX file",
+            names.join(", ")
+        )
+        .into());
+    }
+    Ok(outputs)
+}
+
 /// Returns the elements of a row, if the shape has `size` rows.
 fn elements(shape: &[usize], size: usize) -> Option<usize> {
     let (&rows, dims) = shape.split_first()?;
@@ -241,4 +273,41 @@ fn elements(shape: &[usize], size: usize) -> Option<usize> {
 /// Formats a tensor as `FP32 [-1, 3, 224, 224] image`.
 fn shown(tensor: &TensorDescription) -> String {
     format!("{} {:?} {}", tensor.datatype, tensor.shape, tensor.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_in_the_order_of_the_file() {
+        let output = |name: &str| TensorDescription {
+            name: name.to_owned(),
+            datatype: "FP32".to_owned(),
+            shape: vec![-1, 3],
+        };
+        let described = [output("end"), output("start")];
+        let names = |order: &[&str], response: Response| {
+            let order: Vec<String> = order.iter().map(|name| (*name).to_owned()).collect();
+            let ordered = in_order(&described, &order, response).map_err(|error| error.to_string());
+            ordered.map(|outputs| {
+                outputs
+                    .iter()
+                    .map(|output| output.name.clone())
+                    .collect::<Vec<_>>()
+            })
+        };
+        let expected = ["start", "end"].map(str::to_owned);
+        assert_eq!(
+            names(&["start", "other", "end"], Response::Stacked).unwrap(),
+            expected
+        );
+        let unknown = names(&["start"], Response::Stacked).unwrap_err();
+        assert!(
+            unknown.contains("FP32 [-1, 3] end, FP32 [-1, 3] start, whose order is not known"),
+            "{unknown}"
+        );
+        assert_eq!(names(&[], Response::Detections).unwrap(), ["end", "start"]);
+        assert!(in_order(&described[..1], &[], Response::Raw).is_ok());
+    }
 }

@@ -1,4 +1,5 @@
-//! A region of POSIX shared memory for the tensors of a stream. It has a name only until the server has opened it, so that none is left behind.
+//! A region of POSIX shared memory for the tensors of a stream. It has a name only until the server has opened it, so that it is not left
+//! behind unless the agent is killed meanwhile.
 
 use std::{
     fs::{self, File},
@@ -6,7 +7,10 @@ use std::{
     os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
 };
+
+use rustix::fs::FallocateFlags;
 
 use super::http::{Connection, HttpError};
 
@@ -25,7 +29,7 @@ pub(super) struct SharedRegion {
 pub(super) enum RegionError {
     #[error("shared memory in {MEMORY} cannot be used")]
     Memory(#[from] io::Error),
-    #[error("the server cannot open shared memory: {0}; hint: a driver without `shared_memory` needs none")]
+    #[error("the server cannot open shared memory; hint: a driver without `shared_memory` needs none")]
     Refused(#[from] HttpError),
 }
 
@@ -34,7 +38,9 @@ impl SharedRegion {
     pub(super) fn register(connection: &mut Connection, bytes: usize) -> Result<Self, RegionError> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("regatta-{}-{number}", std::process::id());
+        // A killed process leaves its file, and in a container the next one may have its number.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("regatta-{}-{:x}-{number}", std::process::id(), now.as_nanos());
         let named = NamedFile(Path::new(MEMORY).join(&name));
         let file = File::options()
             .read(true)
@@ -42,7 +48,8 @@ impl SharedRegion {
             .create_new(true)
             .mode(0o600)
             .open(&named.0)?;
-        file.set_len(bytes as u64)?;
+        // Memory that is only found missing when it is written would end the server with a signal.
+        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes as u64).map_err(io::Error::from)?;
         let document = format!("{{\"key\":\"/{name}\",\"offset\":0,\"byte_size\":{bytes}}}");
         let path = format!("/v2/systemsharedmemory/region/{name}/register");
         connection.post(&path, document.as_bytes(), &mut |_| {})?;

@@ -556,7 +556,7 @@ declare! {
     /// The batch size that Triton's dynamic batching makes of requests.
     preferred_batch_size: usize {
         value_type: BATCH,
-        default: "none; without `max_queue_delay_usec`, requests are not batched",
+        default: "none; without `max_queue_delay_usec`, Triton's backend decides",
         engines: &[ModelServer],
         ignored_by: &[Null, Sim],
         source: SettingSource::Lwis,
@@ -565,7 +565,7 @@ declare! {
     /// Microseconds that a request may wait in Triton for a fuller batch.
     max_queue_delay_usec: u64 {
         value_type: integer(0, u64::MAX, "a number of microseconds"),
-        default: "0; without `preferred_batch_size`, requests are not batched",
+        default: "0; without `preferred_batch_size`, Triton's backend decides",
         engines: &[ModelServer],
         ignored_by: &[Null, Sim],
         source: SettingSource::Lwis,
