@@ -171,6 +171,13 @@ mod tests {
             "{others:?}"
         );
         // What a server does not count cannot differ.
-        assert!(Counters::default().differences(&after, own).is_empty());
+        assert!(before.differences(&Counters::default(), own).is_empty());
+        // A metric with labels appears with the first request.
+        let first = Counters::default().differences(&counters(3.0, Some(31.0), 7.0), own);
+        assert_eq!(first.len(), 1, "{first:?}");
+        assert!(
+            first[0].starts_with("the server counted 31 generated tokens"),
+            "{first:?}"
+        );
     }
 }

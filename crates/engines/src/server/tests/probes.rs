@@ -194,8 +194,8 @@ fn requests_of_other_clients_are_warned_of_and_a_restart_fails_the_run() {
     assert_eq!(
         warnings,
         [
-            "the server counted 3 requests during the run, which has 2 of its own: another client may have been served",
-            "the server counted 15 generated tokens during the run, which has 6 of its own: another client may have been served"
+            "the server counted 3 requests during the run, but the run made 2: another client may have been served",
+            "the server counted 15 generated tokens during the run, but the run made 6: another client may have been served"
         ]
     );
 
