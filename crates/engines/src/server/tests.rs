@@ -39,11 +39,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(503 if mode == "never" else 200); self.send_header("Content-Length", "2"); self.end_headers(); self.wfile.write(b"ok")
     def do_POST(self):
         global mode
+        # The next request may come on another connection before this one ends.
+        current, mode = mode, mode.removeprefix("later ")
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         tokens = [token + 1 for token in request["prompt"]]
-        if mode == "die": print("illegal instruction", flush=True); os._exit(7)
-        if mode == "busy": self.send_response(429); self.send_header("Content-Length", "8"); self.end_headers(); self.wfile.write(b"too many"); return
-        if mode == "text": body = b"hello"
+        if current == "die": print("illegal instruction", flush=True); os._exit(7)
+        if current == "busy": self.send_response(429); self.send_header("Content-Length", "8"); self.end_headers(); self.wfile.write(b"too many"); return
+        if current == "text": body = b"hello"
         else: body = json.dumps({"tokens": tokens}).encode()
         if not request["stream"]:
             self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers(); self.wfile.write(body)
@@ -53,9 +55,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 data = b'data: {"tokens":[%d]}\n\n' % token
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data)); self.wfile.flush(); time.sleep(0.05)
             self.wfile.write(b"0\r\n\r\n")
-        # As llama.cpp: the connection is kept in words and closed.
-        if mode == "closes": self.close_connection = True
-        mode = mode.removeprefix("later ")
+        # As llama.cpp: the header promises to keep the connection.
+        if current == "closes": self.close_connection = True
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 "#;
 
