@@ -26,6 +26,8 @@ cargo build --profile board --locked --target "$target" --package regatta-agent 
 cargo build --profile board --locked --target "$target" --package regatta-device-state --quiet >&2 || could_not "cargo could not build the helper for $target"
 agent=${CARGO_TARGET_DIR:-$PWD/target}/$target/board/regatta-agent
 "$here/check-symbols.sh" "$agent" "$(dirname "$agent")/regatta-state" >&2
+# A build for this machine, which may have the same architecture: with the flags of the board's, much of it would be built again.
+unset "CC_${target//-/_}" "CFLAGS_${target//-/_}" "CXXFLAGS_${target//-/_}"
 cargo build --workspace --locked --quiet --example command_line_documents >&2 || could_not "cargo could not build the writer of man pages"
 "${CARGO_TARGET_DIR:-$PWD/target}/debug/examples/command_line_documents" "$(dirname "$agent")/cli-docs" || could_not "man pages cannot be written"
 printf '%s\n' "$agent"

@@ -1,5 +1,5 @@
-# How cargo builds for a board: sourced by scripts of this directory, after `architecture` (arm64 or amd64) and a function
-# `could_not` are there. Sets triple, target, sysroot, and cargo's linker and flags for the target.
+# How cargo builds for another machine. Scripts of this directory source it once they have `architecture` (arm64 or amd64), a function `could_not`
+# and, unless they build the agent, `program` (sysroot.sh). Sets triple, target, sysroot, library, and cargo's linker and flags for the target.
 case $architecture in
     arm64) triple=aarch64-linux-gnu target=aarch64-unknown-linux-gnu package=gcc-aarch64-linux-gnu ;;
     amd64) triple=x86_64-linux-gnu target=x86_64-unknown-linux-gnu package=gcc ;;
@@ -7,7 +7,7 @@ case $architecture in
 esac
 compiler=$triple-gcc
 command -v "$compiler" >/dev/null || could_not "$compiler is missing; on Debian or Ubuntu: apt-get install $package"
-sysroot=$("$here/sysroot.sh" "$architecture")
+sysroot=$("$here/sysroot.sh" "$architecture" "${program:-agent}")
 
 # Debian's compiler looks into its own C library's directories first, whatever --sysroot says: -B for the start files (a newer
 # crt1.o leaves constructors to a libc that glibc 2.31 is not), -L for the libraries.

@@ -95,7 +95,7 @@ fn a_tag_of_another_version_or_without_a_date_is_refused() {
     let unknown = dist(&["--only", "agent-riscv64"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(
-        printed(&unknown).contains("known are agent-arm64 agent-amd64 coordinator"),
+        printed(&unknown).contains("known are agent-arm64 agent-amd64 coordinator-arm64 coordinator-amd64"),
         "{}",
         printed(&unknown)
     );
