@@ -303,6 +303,13 @@ fn a_run_that_must_fail_is_refused_before_a_server_is_started() {
     let local = ["--host", "127.0.0.1"];
     let words = refused(&[&local[..], &["--rehearsal", "--set", "model_params=1"]].concat());
     assert!(words.contains("has no value `model_params`"), "{words}");
+    let found = ["--server-set", "server_address=127.0.0.1:8080"];
+    let words = refused(&[&local[..], &found].concat());
+    assert!(
+        words.contains("`server_address` is for runs of LoadGen")
+            && words.contains("--url measures a server"),
+        "{words}"
+    );
     let words = refused(&[&local[..], &["--server-set", "batch=1"]].concat());
     assert!(words.contains("no setting `batch`"), "{words}");
     let _ = bench.coordinator.json(&["device", "drain", "simulated"]);

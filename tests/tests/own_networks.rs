@@ -10,7 +10,7 @@ use regatta_tests::{Broker, Lab, printed};
 use serde_json::Value;
 
 /// Each benchmark with its metric's name in documents and scenarios. The files have the targets.
-const CASES: [(&str, &str, &str); 9] = [
+const CASES: [(&str, &str, &str); 10] = [
     ("nsfw", "MSE", "Offline"),
     ("nsfw-class", "exact", "SingleStream"),
     ("nudenet", "MSE", "Offline"),
@@ -20,6 +20,8 @@ const CASES: [(&str, &str, &str); 9] = [
     ("speech-quality", "figure", "Offline"),
     // Its network takes one sample at a time.
     ("voice", "MSE", "Offline"),
+    // The answer is its second output.
+    ("voice-state", "MSE", "SingleStream"),
     ("types", "MSE", "Offline"),
 ];
 
@@ -68,18 +70,52 @@ fn trained_networks_answer_as_in_onnx_runtime() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    for (name, metric, scenario) in CASES {
-        let run = lab.measure(name, [scenario, "AccuracyOnly"], &["--set", "warmup_duration=0"]);
-        let accuracy = &run["accuracy"];
-        assert_eq!(accuracy["metric"], metric, "{name}: {run:#}");
-        let log = lab.accuracy_log(&run);
-        // It only succeeds when the target is reached.
-        let again = lab.json(&["accuracy", name, "--log", log.to_str().unwrap()]);
-        assert_eq!(again["accuracy"][0]["value"], accuracy["value"], "{name}");
-        if name == "text-angle" {
-            assert_eq!(accuracy["value"], accuracy["target"], "the area is known");
+    let library = format!("onnxruntime_library={}", python.with_file_name("lib").display());
+    let without_warmup = ["--set", "warmup_duration=0"];
+    for (engine, further) in [("tract", &[][..]), ("onnxruntime", &["--set", &library])] {
+        let settings = [&without_warmup, further].concat();
+        for (name, metric, scenario) in CASES {
+            let run = lab.measure_with(engine, name, [scenario, "AccuracyOnly"], &settings);
+            let accuracy = &run["accuracy"];
+            assert_eq!(accuracy["metric"], metric, "{name} on {engine}: {run:#}");
+            let log = lab.accuracy_log(&run);
+            // It only succeeds when the target is reached.
+            let again = lab.json(&["accuracy", name, "--log", log.to_str().unwrap()]);
+            assert_eq!(
+                again["accuracy"][0]["value"], accuracy["value"],
+                "{name} on {engine}"
+            );
+            if name == "text-angle" {
+                assert_eq!(accuracy["value"], accuracy["target"], "the area is known");
+            }
         }
+        let reason = refusal_of_another_output(&lab, engine, further);
+        assert!(
+            reason
+                .contains("it has no output `logits`, which `outputs` names; its outputs are output, stateN"),
+            "{reason}"
+        );
     }
+}
+
+/// Names an output that the network does not have, and returns why the run fails.
+fn refusal_of_another_output(lab: &Lab, engine: &str, settings: &[&str]) -> String {
+    let file = lab.workspace().join("configs/benchmarks/voice-state.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("stateN", "logits")).unwrap();
+    let command = [
+        "run",
+        "--benchmark",
+        "voice-state",
+        "--scenario",
+        "Offline",
+        "--engine",
+        engine,
+    ];
+    let run = lab.judged(&[&command, settings].concat())["runs"][0].clone();
+    fs::write(&file, text).unwrap();
+    assert_eq!(run["phase"], "failed", "{run:#}");
+    run["reason"].as_str().unwrap().to_owned()
 }
 
 /// A run's specification may come from elsewhere, and must not name a command that the workstation runs.

@@ -162,6 +162,7 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             input_format: Layout::Linear,
             input_name: None,
             response: Response::Raw,
+            outputs: Vec::new(),
             class_offset: 0,
             detections: None,
             windows: None,

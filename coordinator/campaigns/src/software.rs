@@ -17,6 +17,11 @@ pub(super) fn change(then: Option<&SoftwareFacts>, now: Option<&SoftwareFacts>) 
     let parts = [
         ("agent", short(&then.agent_sha256), short(&now.agent_sha256)),
         ("TensorRT", then.tensorrt.as_deref(), now.tensorrt.as_deref()),
+        (
+            "ONNX Runtime",
+            then.onnxruntime.as_deref(),
+            now.onnxruntime.as_deref(),
+        ),
         ("JetPack", then.jetpack.as_deref(), now.jetpack.as_deref()),
     ];
     let changes = parts.into_iter().filter(|(_, then, now)| then != now);
@@ -41,6 +46,7 @@ mod tests {
             agent_sha256: Some(agent.repeat(32)),
             jetpack: Some("6.2".to_owned()),
             tensorrt: tensorrt.map(str::to_owned),
+            onnxruntime: None,
         }
     }
 
@@ -51,6 +57,14 @@ mod tests {
             change(Some(&then), Some(&software("cd", None))),
             "its agent was abababababab when the campaign began and is cdcdcdcdcdcd now, \
              its TensorRT was 10.3.0 when the campaign began and is unknown now"
+        );
+        let upgraded = SoftwareFacts {
+            onnxruntime: Some("1.23.2".to_owned()),
+            ..then.clone()
+        };
+        assert_eq!(
+            change(Some(&then), Some(&upgraded)),
+            "its ONNX Runtime was unknown when the campaign began and is 1.23.2 now"
         );
         let from_older_agent = change(None, Some(&then));
         assert!(

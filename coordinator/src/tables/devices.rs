@@ -177,6 +177,7 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
         [
             ("JetPack", &software.jetpack),
             ("TensorRT", &software.tensorrt),
+            ("ONNX Runtime", &software.onnxruntime),
             ("agent SHA-256", &software.agent_sha256),
         ]
     });

@@ -97,6 +97,7 @@ impl FactsReader {
             agent_sha256: None,
             jetpack: software.jetpack,
             tensorrt: software.tensorrt,
+            onnxruntime: None,
         }
     }
 

@@ -39,17 +39,42 @@ pub fn computes_networks(name: &str) -> Option<bool> {
     text.map(|text| text.contains(OF_NETWORKS))
 }
 
-/// Checks that the driver of the settings, if any, is a built-in one or the path of a file, which only the device can read.
+/// Checks that the driver of the settings, if any, is a built-in one or the path of a file, which only the device can read, and that the
+/// settings have an effect with it.
 ///
 /// # Errors
-/// [`EngineSettingError::Value`] when it is neither.
+/// [`EngineSettingError`] for the first setting that cannot be used.
 pub fn check(settings: &EngineSettings) -> Result<(), EngineSettingError> {
+    settings.check_server_address()?;
     let Some((server, setting)) = settings.server.as_ref().zip(Setting::named("server")) else {
         return Ok(());
     };
-    if is_path(server) || texts().any(|(name, _)| name == server) {
-        Ok(())
-    } else {
-        Err(setting.refuse(server))
+    if !is_path(server) && !texts().any(|(name, _)| name == server) {
+        return Err(setting.refuse(server));
     }
+    match computes_networks(server) {
+        Some(false) => check_without_networks(settings),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the settings of a driver whose server does not compute networks.
+///
+/// # Errors
+/// [`EngineSettingError::Excluded`] for the first setting of a network's repository.
+pub fn check_without_networks(settings: &EngineSettings) -> Result<(), EngineSettingError> {
+    const OF_NETWORKS: [&str; 3] = [
+        "instance_group_count",
+        "preferred_batch_size",
+        "max_queue_delay_usec",
+    ];
+    let mut set = settings.iter().map(|(setting, _)| setting.name);
+    set.find(|name| OF_NETWORKS.contains(name))
+        .map_or(Ok(()), |name| {
+            Err(EngineSettingError::Excluded {
+                name,
+                other: "server",
+                reason: "only a driver with `kserve`, such as triton, has it",
+            })
+        })
 }

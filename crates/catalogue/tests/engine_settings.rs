@@ -58,6 +58,7 @@ fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
             }
             // A path below the scratch directory.
             "calibration" | "server_model" => "[a-z]{1,8}(/[a-z0-9_]{1,7}\\.cache)?".boxed(),
+            "server_address" => (1_u16..).prop_map(|port| format!("127.0.0.1:{port}")).boxed(),
             "server" => prop_oneof![Just("llama-cpp".to_owned()), "/[a-z]{1,8}\\.toml"].boxed(),
             "sim_board" => prop_oneof![
                 Just("agx-orin.resnet50".to_owned()),
@@ -76,8 +77,25 @@ fn several() -> impl Strategy<Value = (EngineKind, BTreeMap<String, String>)> {
             proptest::option::of(valid(setting)).prop_map(|value| Some((setting.name.to_owned(), value?)))
         });
         let settings: Vec<_> = settings.collect();
-        settings.prop_map(move |values| (engine, values.into_iter().flatten().collect()))
+        settings.prop_map(move |values| (engine, compatible(values.into_iter().flatten().collect())))
     })
+}
+
+/// Leaves out what a server that runs already, or one without networks, has no use for.
+fn compatible(mut values: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let is_set = |name: &str| values.contains_key(name);
+    if is_set("server_address") || values.get("server").is_some_and(|server| server == "llama-cpp") {
+        for name in [
+            "server_port",
+            "server_context",
+            "instance_group_count",
+            "preferred_batch_size",
+            "max_queue_delay_usec",
+        ] {
+            values.remove(name);
+        }
+    }
+    values
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 //!
 //! An engine belongs to one thread at a time. It does not know LoadGen's scenarios, queues or logs.
 
+mod answer_outputs;
 mod backend;
 mod builder;
 pub mod chip;

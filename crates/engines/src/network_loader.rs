@@ -148,6 +148,7 @@ fn description(benchmark: &Benchmark, file: String, layout: &NetworkLayout<'_>) 
     model.encoder_decoder = None;
     model.diffusion = None;
     model.response = Response::AllOutputs;
+    model.outputs.clear();
     let kept = layout.kept.iter().map(|kept| kept.input.clone());
     model.further_inputs = layout.written.iter().cloned().chain(kept).collect();
     let first = model.further_inputs.remove(0);

@@ -4,6 +4,7 @@
 
 mod declaration;
 mod document;
+mod loopback_address;
 mod search;
 mod sequence_lengths;
 mod units;
@@ -13,6 +14,7 @@ use crate::{EngineKind, Scenario};
 
 pub use self::{
     declaration::{EngineSettings, SETTINGS, Setting, SettingSource},
+    loopback_address::LoopbackAddress,
     search::{Bound, SearchRule, SearchValues},
     sequence_lengths::SequenceLengths,
     units::{BoardName, GpuSelection, SimUnit, SimUnits},
@@ -50,6 +52,16 @@ pub enum EngineSettingError {
         value: String,
         /// The accepted values.
         expected: ValueType,
+    },
+    /// The setting has no effect beside another one.
+    #[error("the engine settings {name} and {other} exclude each other: {reason}")]
+    Excluded {
+        /// The setting.
+        name: &'static str,
+        /// The other setting.
+        other: &'static str,
+        /// Why it has no effect.
+        reason: &'static str,
     },
 }
 
@@ -181,6 +193,32 @@ impl EngineSettings {
             .collect();
         assignments.sort_unstable();
         assignments
+    }
+
+    /// Checks that no setting for the start of a model server is set beside `server_address`, which names one that runs.
+    ///
+    /// # Errors
+    /// [`EngineSettingError::Excluded`] for the first one that is.
+    pub fn check_server_address(&self) -> Result<(), EngineSettingError> {
+        /// What the agent gives a server that it starts.
+        const OF_START: [&str; 5] = [
+            "server_port",
+            "server_context",
+            "instance_group_count",
+            "preferred_batch_size",
+            "max_queue_delay_usec",
+        ];
+        if self.server_address.is_none() {
+            return Ok(());
+        }
+        let mut set = self.iter().map(|(setting, _)| setting.name);
+        set.find(|name| OF_START.contains(name)).map_or(Ok(()), |name| {
+            Err(EngineSettingError::Excluded {
+                name,
+                other: "server_address",
+                reason: "a server that runs already has its port, context and instances; hint: leave out the first, or start the server with it",
+            })
+        })
     }
 
     /// Checks that an engine accepts all settings.

@@ -20,7 +20,7 @@ place = pathlib.Path(sys.argv[1])
 packages = pathlib.Path(onnxruntime.__file__).parent.parent
 
 
-def write_case(name, network, *, inputs, prep, response, metric, expected, reference, labels=None, extra=""):
+def write_case(name, network, *, inputs, prep, response, metric, expected, reference, labels=None, extra="", outputs=None):
     """`inputs` are lists of name, shape and type, the first one's name may be empty."""
     case = place / name
     data = case / "data"
@@ -35,9 +35,10 @@ def write_case(name, network, *, inputs, prep, response, metric, expected, refer
     further = "".join(f'[[model.further_inputs]]\nname = "{name}"\nshape = {shape}\ndtype = "{dtype}"\n' for name, shape, dtype in inputs[1:])
     first, shape, dtype = inputs[0]
     input_name = f'input_name = "{first}"\n' if first else ""
+    named = f'outputs = ["{outputs}"]\n' if outputs else ""
     (case / "benchmark.toml").write_text(
         f'schema = 1\nname = "{name}"\nloadgen_model = "{name}"\ntitle = "{name}"\nnot_submittable = "a test"\n'
-        f'[model]\nfile = "models/{name}.onnx"\n{input_name}input_shape = {shape}\ninput_dtype = "{dtype}"\nresponse = "{response}"\n{further}'
+        f'[model]\nfile = "models/{name}.onnx"\n{input_name}input_shape = {shape}\ninput_dtype = "{dtype}"\nresponse = "{response}"\n{named}{further}'
         f'[dataset]\ndir = "preprocessed_data/{name}/own"\nmap = "preprocessed_data/{name}/map.txt"\n'
         f"total_samples = {samples}\nperformance_samples = {samples}\n[prep]\n{prep}\n"
         f'[accuracy]\nmetric = "{metric}"\nreference = {reference}\nfactor = 1.0\n{extra}'
@@ -179,12 +180,15 @@ def arrays():
     sound = random.normal(0, 0.2, (ROWS, 512)).astype(np.float32)
     state = random.normal(0, 0.1, (ROWS, 2, 1, 128)).astype(np.float32)
     rate = np.full(ROWS, 16000, np.int64)
-    outputs = np.concatenate([run(network, {"input": sound[row][None], "state": state[row], "sr": np.array(rate[row])})[0] for row in range(ROWS)])
-    (place / "voice/data").mkdir(parents=True)
-    for name, values in [("input", sound), ("state", state), ("sr", rate)]:
-        np.save(place / f"voice/data/{name}.npy", values)
-    write_case("voice", network, inputs=[("input", [512], "float32"), ("state", [2, 1, 128], "float32"), ("sr", [], "int64")], prep='kind = "arrays"',
-               response="raw", metric="mean-squared-error", expected=outputs, reference=1e-9, extra='expected = "expected/voice.npy"\n')
+    found = [run(network, {"input": sound[row][None], "state": state[row], "sr": np.array(rate[row])}) for row in range(ROWS)]
+    # Its second output is the next state.
+    voices = [("voice", np.concatenate([outputs[0] for outputs in found]), None), ("voice-state", np.stack([outputs[1] for outputs in found]), "stateN")]
+    for case, outputs, output in voices:
+        (place / f"{case}/data").mkdir(parents=True)
+        for name, values in [("input", sound), ("state", state), ("sr", rate)]:
+            np.save(place / f"{case}/data/{name}.npy", values)
+        write_case(case, network, inputs=[("input", [512], "float32"), ("state", [2, 1, 128], "float32"), ("sr", [], "int64")], prep='kind = "arrays"',
+                   response="raw", metric="mean-squared-error", expected=outputs, reference=1e-9, extra=f'expected = "expected/{case}.npy"\n', outputs=output)
 
 
 def types():

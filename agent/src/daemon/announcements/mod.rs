@@ -2,6 +2,7 @@
 //! contents of states and hellos; `publications` encodes them.
 
 mod inventory;
+mod onnxruntime;
 pub(crate) mod publications;
 mod software;
 

@@ -10,7 +10,7 @@ use regatta_wire::{
     topic::Leaf,
 };
 
-use super::software::software_facts;
+use super::{onnxruntime, software::software_facts};
 use crate::{
     build_info::AGENT_VERSION,
     daemon::{device::Device, link::Publication, runs::run_delivery::StreamMessage},
@@ -20,7 +20,7 @@ use crate::{
 /// Returns the retained hello. `online` is `false` in the last will and in the last message of a stopping daemon.
 pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Option<Publication> {
     let facts = DeviceFacts {
-        onnxruntime: onnxruntime_library(),
+        onnxruntime: onnxruntime::library(),
         heartbeat_ms: u64::try_from(device.config().heartbeat.as_millis()).ok(),
         assets_max_bytes: Some(device.config().assets_max_bytes),
         state_helper: Some(device.config().state_socket.exists()),
@@ -48,18 +48,6 @@ pub(crate) fn hello(device: &Device, runs: Vec<RunId>, online: bool) -> Option<P
         hello.runs.drain(..hello.runs.len().div_ceil(2));
     }
     retained(report(device, Leaf::Hello, &hello))
-}
-
-/// Returns the library of ONNX Runtime that runs open unless they name another.
-#[cfg(feature = "onnxruntime")]
-fn onnxruntime_library() -> Option<String> {
-    let installed = regatta_engines::onnxruntime::InstalledOnnxRuntime::find(None).ok()?;
-    Some(installed.path.display().to_string())
-}
-
-#[cfg(not(feature = "onnxruntime"))]
-const fn onnxruntime_library() -> Option<String> {
-    None
 }
 
 /// Returns the heartbeat. It is neither acknowledged nor signed, because the next one replaces it.

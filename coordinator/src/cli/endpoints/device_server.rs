@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use anyhow::anyhow;
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_endpoints::DeviceRun;
 use regatta_lab_runs::{RunFiles, RunRequestInput, run_failure, vocabulary};
@@ -80,9 +81,9 @@ impl DeviceServerArgs {
         lab: LabHandles<'a>,
         end: &AtomicBool,
     ) -> Result<DeviceServer<'a>, Failure> {
+        let settings = self.settings()?;
         let device = lookup::device(lab.store, self.device.as_deref())?;
         expect_available(&device)?;
-        let settings = self.settings()?;
         let port = settings.server_port.unwrap_or(DEFAULT_PORT);
         let url = device_address::url(self.host.as_deref(), &device, port, lab.store)?;
         let input = RunRequestInput {
@@ -123,6 +124,12 @@ impl DeviceServerArgs {
             .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
         let further = self.server_set.iter().map(Assignment::as_pair);
         let mut settings = engine_settings(Some(EngineKind::Server), named.chain(further))?;
+        if settings.server_address.is_some() {
+            return Err(Failure::usage(anyhow!(
+                "the setting `server_address` is for runs of LoadGen, and --device starts a server"
+            ))
+            .hint("--url measures a server that runs"));
+        }
         settings.server_port.get_or_insert(DEFAULT_PORT);
         settings.server_context.get_or_insert(DEFAULT_CONTEXT);
         Ok(settings)

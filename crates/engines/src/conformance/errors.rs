@@ -150,3 +150,25 @@ fn samples_of_a_type_that_the_network_does_not_take_are_refused() {
         }
     }
 }
+
+#[test]
+fn the_output_of_an_answer_is_found_by_its_name() {
+    let fixture = Fixture::new();
+    for subject in subjects().into_iter().filter(|subject| subject.kind.computes()) {
+        let load = |output: &str| {
+            let mut benchmark = fixture.benchmark();
+            benchmark.model.outputs = vec![output.to_owned()];
+            subject.load_for(&benchmark, &fixture, "fp32", &[1], 1)
+        };
+        let refused = load("missing").err().unwrap().to_string();
+        let (_, name) = refused
+            .split_once("it has no output `missing`, which `outputs` names; its outputs are ")
+            .unwrap_or_else(|| panic!("{subject}: {refused}"));
+        let mut loaded = load(name).unwrap();
+        assert_eq!(
+            answers(loaded.engines[0].as_mut(), &[2]),
+            [expected(subject.kind, 2)],
+            "{subject}"
+        );
+    }
+}

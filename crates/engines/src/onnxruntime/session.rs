@@ -141,7 +141,7 @@ impl Session {
         Ok(tensors)
     }
 
-    /// Computes a batch. `names` are those of the inputs and of the first outputs, in the order of `values.inputs` and `values.outputs`, which
+    /// Computes a batch. `names` are those of the inputs and of the computed outputs, in the order of `values.inputs` and `values.outputs`, which
     /// take the results.
     ///
     /// # Errors
@@ -176,12 +176,14 @@ pub(super) struct Names {
 unsafe impl Send for Names {}
 
 impl Names {
-    /// Returns the names of all inputs, and of the first `outputs` outputs.
-    pub(super) fn of(session: &std::sync::Arc<Session>, outputs: usize) -> Self {
-        let listed = |tensors: &[Tensor]| tensors.iter().map(|tensor| tensor.name.as_ptr()).collect();
+    /// Returns the names of all inputs, and of the outputs at `places`.
+    pub(super) fn of(session: &std::sync::Arc<Session>, places: &[usize]) -> Self {
         Self {
-            inputs: listed(&session.inputs),
-            outputs: listed(&session.outputs[..outputs.min(session.outputs.len())]),
+            inputs: session.inputs.iter().map(|tensor| tensor.name.as_ptr()).collect(),
+            outputs: places
+                .iter()
+                .map(|&place| session.outputs[place].name.as_ptr())
+                .collect(),
             _session: std::sync::Arc::clone(session),
         }
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Answers, Batch, DetectionDecoder, Engine, EngineError, LoadRequest, ModelMismatch, SequenceBuckets,
-    numbers::largest,
+    answer_outputs, numbers::largest,
 };
 
 /// The network at one length of sequences.
@@ -85,11 +85,13 @@ impl Stream {
         other: Option<&Self>,
     ) -> Result<Self, StreamError> {
         let model = &request.benchmark.model;
-        let outputs = if model.response.takes_all_outputs() {
-            session.outputs.len()
-        } else {
-            1
-        };
+        let names: Vec<_> = session
+            .outputs
+            .iter()
+            .map(|output| output.name.to_string_lossy())
+            .collect();
+        let places = answer_outputs::places(model, &names).map_err(StreamError::Unfit)?;
+        let outputs = places.len();
         let memory = |inputs: &Vec<NetworkInput>| Length {
             inputs: inputs
                 .iter()
@@ -99,7 +101,7 @@ impl Stream {
         };
         let mut stream = Self {
             values: Values::new(session.runtime, session.inputs.len(), outputs),
-            names: Names::of(session, outputs),
+            names: Names::of(session, &places),
             session: Arc::clone(session),
             lengths: inputs.iter().map(memory).collect(),
             max_batch,
@@ -142,7 +144,7 @@ impl Stream {
             let forms = (0..outputs).map(|number| self.values.output_form(number));
             let forms = forms.collect::<Result<Vec<Form>, CallError>>()?;
             let mut inputs = self.lengths[length].inputs.iter();
-            let is_single = inputs.all(|memory| memory.input.as_ref().fixed_batch == Some(1));
+            let is_single = inputs.any(|memory| memory.input.as_ref().fixed_batch == Some(1));
             self.lengths[length].outputs =
                 check_outputs(&forms, rows, is_single, self.response).map_err(StreamError::Unfit)?;
         }

@@ -4,7 +4,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::http::{Connection, HttpError};
+use super::{
+    http::{Connection, HttpError},
+    placeholders::unknown_placeholder,
+};
 
 /// Where a server counts.
 #[derive(Debug, Clone, Deserialize)]
@@ -40,8 +43,20 @@ pub(super) struct OwnCounts {
 
 impl Activity {
     /// Returns what makes the table unusable.
-    pub(super) fn fault(&self) -> Option<String> {
-        (!self.path.starts_with('/')).then(|| "`activity.path` does not begin with /".to_owned())
+    pub(super) fn fault(&self, is_of_network: bool) -> Option<String> {
+        if !self.path.starts_with('/') {
+            return Some("`activity.path` does not begin with /".to_owned());
+        }
+        if is_of_network && self.tokens.is_some() {
+            return Some("`activity.tokens` is for servers that generate tokens".to_owned());
+        }
+        let known: &[&str] = if is_of_network { &["network"] } else { &[] };
+        unknown_placeholder(&self.path, known)
+    }
+
+    /// Fills in the network's name on the server.
+    pub(super) fn name_network(&mut self, network: &str) {
+        self.path = self.path.replace("{network}", network);
     }
 
     /// Reads the counters.

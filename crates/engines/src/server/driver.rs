@@ -194,17 +194,18 @@ impl ServerDriver {
 
     /// Parses a driver and checks it.
     pub(super) fn from_toml(name: &str, text: &str) -> Result<Self, DriverError> {
-        let driver: Self = toml::from_str(text).map_err(|source| DriverError::Toml {
+        let mut driver: Self = toml::from_str(text).map_err(|source| DriverError::Toml {
             name: name.to_owned(),
             source: Box::new(source),
         })?;
-        match driver.fault() {
-            Some(reason) => Err(DriverError::Invalid {
-                name: name.to_owned(),
-                reason,
-            }),
-            None => Ok(driver),
+        if let Some(reason) = driver.fault() {
+            let name = name.to_owned();
+            return Err(DriverError::Invalid { name, reason });
         }
+        if let (Some(kserve), Some(activity)) = (&driver.kserve, &mut driver.activity) {
+            activity.name_network(&kserve.network);
+        }
+        Ok(driver)
     }
 
     /// Returns what makes the driver unusable.
@@ -230,7 +231,11 @@ impl ServerDriver {
         }
         let probe = || self.probe.as_ref().and_then(Probe::fault);
         let loaded = || self.loaded_model.as_ref().and_then(LoadedModel::fault);
-        let activity = || self.activity.as_ref().and_then(Activity::fault);
+        let activity = || {
+            self.activity
+                .as_ref()
+                .and_then(|activity| activity.fault(self.kserve.is_some()))
+        };
         let has_repository = self.texts().any(|text| text.contains("{repository}"));
         match &self.kserve {
             Some(_) if self.generate.is_some() => {
@@ -238,7 +243,7 @@ impl ServerDriver {
             }
             Some(_) if !has_repository => return Some("`command` has no {repository}".to_owned()),
             Some(kserve) => {
-                if let Some(fault) = kserve.fault() {
+                if let Some(fault) = kserve.fault().or_else(|| self.fault_beside_kserve()) {
                     return Some(fault);
                 }
             }
@@ -249,6 +254,22 @@ impl ServerDriver {
         }
         let generate = self.generate.as_ref().and_then(Generate::fault);
         generate.or_else(probe).or_else(loaded).or_else(activity)
+    }
+
+    /// Returns what has no effect for a server of networks.
+    fn fault_beside_kserve(&self) -> Option<String> {
+        let keys = [
+            ("probe", self.probe.is_some()),
+            ("loaded_model", self.loaded_model.is_some()),
+            ("client_arguments", !self.client_arguments.is_empty()),
+        ];
+        let key = keys.iter().find(|(_, is_set)| *is_set).map(|(key, _)| *key);
+        let mut unused = ["{context}", "{max_tokens}"].into_iter();
+        let unused = unused.find(|name| self.texts().any(|text| text.contains(name)));
+        let found = key.or(unused)?;
+        Some(format!(
+            "`{found}` is for servers that generate tokens, and has no effect beside `kserve`"
+        ))
     }
 
     /// Returns the driver with its arguments for clients on other machines.

@@ -3,15 +3,18 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
 use regatta_fsutil::hash::sha256_of_file;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     activity::{Counters, OwnCounts},
-    process::ServerProcess,
+    process_facts,
+    run_server::RunServer,
 };
 
 /// The name of the file in the run's files.
@@ -21,18 +24,33 @@ const FILE: &str = "server.json";
 #[derive(Debug, Serialize)]
 pub(super) struct Evidence {
     schema: u16,
-    /// Program and arguments.
+    /// The address of a server that the run has not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found_at: Option<SocketAddr>,
+    /// Why the process of such a server is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process_unknown: Option<String>,
+    /// Program and arguments. Empty if the process is not known.
     command: Vec<String>,
     /// The variables that the driver sets.
     environment: BTreeMap<String, String>,
     /// The executable of the process. Of a script, it is the interpreter.
-    program: PathBuf,
+    program: Option<PathBuf>,
     program_sha256: Option<String>,
-    /// The file or directory that it loaded.
-    model: PathBuf,
-    /// `None` for a directory.
+    /// The file or directory that it loaded. `None` if neither the settings nor the server name it.
+    model: Option<PathBuf>,
+    /// `None` for a directory, and for a file that this process does not find.
     model_sha256: Option<String>,
-    pid: u32,
+    /// Whether a server that the run has not started has stated the model itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) is_model_stated: Option<bool>,
+    /// The files of a network besides the model, by their names in the repository, with their SHA-256 unless they are directories.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) network_files: BTreeMap<String, Option<String>>,
+    /// The configuration with which the server computes the network, as the server states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) network_config: Option<Value>,
+    pid: Option<u32>,
     /// When the process was started, in clock ticks since the board's start. A server that was started again has another value.
     start_ticks: Option<u64>,
     /// What the server counted before and after the run. `None` if its driver does not say where, or the run has not ended well.
@@ -47,32 +65,56 @@ pub(super) struct Evidence {
 
 impl Evidence {
     /// Reads what the running process is, and hashes program and model.
-    pub(super) fn of(process: &ServerProcess, model: &Path) -> io::Result<Self> {
-        let of_process = PathBuf::from(format!("/proc/{}", process.pid));
-        let program =
-            fs::read_link(of_process.join("exe")).unwrap_or_else(|_| PathBuf::from(&process.command[0]));
+    pub(super) fn of(server: &RunServer, model: Option<&Path>) -> io::Result<Self> {
+        let process = server.process();
+        let pid = process.as_ref().ok().map(|process| process.pid);
+        let (command, environment) = match server.started_with() {
+            Some((command, environment)) => (command.to_vec(), environment.clone()),
+            None => (
+                pid.map(process_facts::command).unwrap_or_default(),
+                BTreeMap::new(),
+            ),
+        };
+        let program = pid.and_then(process_facts::program);
         Ok(Self {
             schema: 1,
-            command: process.command.clone(),
-            environment: process.environment.clone(),
-            program_sha256: sha256_of_file(&program).ok().map(|hash| hash.hex()),
-            program,
-            model: model.to_owned(),
-            model_sha256: match model.is_file() {
-                true => Some(sha256_of_file(model)?.hex()),
-                false => None,
+            found_at: server.found_at(),
+            process_unknown: process.as_ref().err().cloned(),
+            program: program.or_else(|| command.first().map(PathBuf::from)),
+            program_sha256: pid.and_then(process_facts::program_sha256),
+            command,
+            environment,
+            model: model.map(Path::to_owned),
+            model_sha256: match model {
+                Some(model) if model.is_file() => Some(sha256_of_file(model)?.hex()),
+                _ => None,
             },
-            pid: process.pid,
-            start_ticks: start_ticks(&of_process.join("stat")),
+            is_model_stated: None,
+            network_files: BTreeMap::new(),
+            network_config: None,
+            pid,
+            start_ticks: process.ok().map(|process| process.start_ticks),
             before: None,
             after: None,
             own: None,
         })
     }
 
-    pub(super) fn program(&self) -> String {
-        let name = self.program.file_name().unwrap_or(self.program.as_os_str());
-        name.to_string_lossy().into_owned()
+    /// Returns where the server runs and what it loaded, for readers: `llama-server at 127.0.0.1:8080 with /models/a.gguf`.
+    pub(super) fn place(&self) -> String {
+        let program = self.program.as_deref();
+        let program = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
+        let program = program.map_or_else(|| "a server".into(), |name| name.to_string_lossy());
+        let address = self.found_at.map(|address| format!(" at {address}"));
+        let model = self
+            .model
+            .as_ref()
+            .map(|model| format!(" with {}", model.display()));
+        format!(
+            "{program}{}{}",
+            address.unwrap_or_default(),
+            model.unwrap_or_default()
+        )
     }
 
     pub(super) fn write(&self, files: &Path) -> io::Result<()> {
@@ -80,11 +122,4 @@ impl Evidence {
         json.push(b'\n');
         fs::write(files.join(FILE), json)
     }
-}
-
-/// Reads the 22nd field of a process's status. The second is its name in brackets, which may contain anything.
-fn start_ticks(path: &Path) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let (_, fields) = text.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
 }

@@ -10,9 +10,9 @@ use regatta_types::{
 use super::{
     answer::{AnswerReader, AnswerTokens},
     http::Connection,
-    process::ServerProcess,
     request_error::RequestError,
     requests::Requests,
+    run_server::RunServer,
     watch::RequestCounter,
 };
 use crate::{Answers, Batch, Engine, EngineError, FirstTokens};
@@ -70,7 +70,7 @@ impl Prompts {
 
 /// A stream of requests to the server.
 pub(super) struct GenerationStream {
-    process: Arc<ServerProcess>,
+    server: Arc<RunServer>,
     connection: Connection,
     requests: Requests,
     prompts: Prompts,
@@ -80,14 +80,14 @@ pub(super) struct GenerationStream {
 
 impl GenerationStream {
     pub(super) fn new(
-        process: &Arc<ServerProcess>,
+        server: &Arc<RunServer>,
         requests: Requests,
         prompts: Prompts,
         counter: Arc<RequestCounter>,
     ) -> Self {
         Self {
-            connection: process.patient_connection(),
-            process: Arc::clone(process),
+            connection: server.patient_connection(),
+            server: Arc::clone(server),
             requests,
             prompts,
             counter,
@@ -114,14 +114,14 @@ impl GenerationStream {
                 self.warn_of_withheld(&answer);
                 Ok(answer.tokens)
             }
-            Err(error) => Err(RequestError::of(error, &self.process)),
+            Err(error) => Err(RequestError::of(error, &self.server)),
         }
     }
 
     /// Checks that the server answers a prompt of one token with tokens.
     pub(super) fn probe(&mut self) -> Result<(), RequestError> {
         // A server that does not answer is not waited for as during a run.
-        let of_run = std::mem::replace(&mut self.connection, self.process.connection());
+        let of_run = std::mem::replace(&mut self.connection, self.server.connection());
         let answered = self.generate(&[0], |_| {}).map(drop);
         self.connection = of_run;
         answered

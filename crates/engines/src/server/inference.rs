@@ -8,17 +8,16 @@ use super::{
     http::{Connection, Head},
     kserve::{self, OutputPart, RequestedTensor, TensorPlace},
     network::{OutputTensor, ServedNetwork},
-    process::ServerProcess,
     region::{RegionError, SharedRegion},
-    repository::NETWORK,
     request_error::RequestError,
+    run_server::RunServer,
     watch::RequestCounter,
 };
 use crate::{Answers, Batch, Engine, EngineError, Input, tensorrt::convert::Conversion};
 
 /// A stream of batches.
 pub(super) struct InferenceStream {
-    process: Arc<ServerProcess>,
+    server: Arc<RunServer>,
     connection: Connection,
     network: ServedNetwork,
     /// Most samples in a batch.
@@ -33,19 +32,19 @@ pub(super) struct InferenceStream {
 
 impl InferenceStream {
     pub(super) fn new(
-        process: &Arc<ServerProcess>,
+        server: &Arc<RunServer>,
         network: ServedNetwork,
         batch: usize,
         counter: &Arc<RequestCounter>,
     ) -> Self {
         Self {
-            process: Arc::clone(process),
-            connection: process.patient_connection(),
+            server: Arc::clone(server),
+            connection: server.patient_connection(),
+            path: format!("/v2/models/{}/infer", network.name),
             network,
             batch,
             counter: Arc::clone(counter),
             region: None,
-            path: format!("/v2/models/{NETWORK}/infer"),
             head: String::new(),
             request: Vec::new(),
             response: Vec::new(),
@@ -57,7 +56,7 @@ impl InferenceStream {
         let rows = self.network.inputs.iter().map(|input| input.row);
         let rows = rows.chain(self.network.outputs.iter().map(OutputTensor::row));
         let bytes = rows.sum::<usize>() * self.batch;
-        self.region = Some(SharedRegion::register(&mut self.process.connection(), bytes)?);
+        self.region = Some(SharedRegion::register(&mut self.server.connection(), bytes)?);
         Ok(())
     }
 
@@ -69,7 +68,7 @@ impl InferenceStream {
             input: Input::Contiguous(&bytes),
         };
         // A server that does not answer is not waited for as during a run.
-        let of_run = std::mem::replace(&mut self.connection, self.process.connection());
+        let of_run = std::mem::replace(&mut self.connection, self.server.connection());
         self.write_head(1);
         let written = self.write_request(&batch).map_err(RequestError::from);
         let answered = written.and_then(|()| self.exchange());
@@ -172,7 +171,7 @@ impl InferenceStream {
         let answered = self
             .connection
             .exchange(&self.request, &mut |part| response.extend_from_slice(part));
-        let Head { json_bytes, .. } = answered.map_err(|error| RequestError::of(error, &self.process))?;
+        let Head { json_bytes, .. } = answered.map_err(|error| RequestError::of(error, &self.server))?;
         let names = self.network.outputs.iter().map(|output| output.name.as_str());
         Ok(kserve::outputs(&self.response, json_bytes, names)?)
     }
@@ -212,6 +211,17 @@ impl InferenceStream {
         self.network.push_answers(batch.samples, &bytes, answers);
         self.counter.add(0);
         Ok(())
+    }
+}
+
+impl Drop for InferenceStream {
+    /// Lets a server that goes on after the run forget the shared memory.
+    fn drop(&mut self) {
+        if let Some(region) = &self.region
+            && self.server.found_at().is_some()
+        {
+            region.unregister(&mut self.server.brief_connection());
+        }
     }
 }
 

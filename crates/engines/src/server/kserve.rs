@@ -77,6 +77,13 @@ pub(super) fn version(document: &[u8]) -> Result<String, KserveError> {
         .ok_or_else(|| KserveError::new("a server's description", document))
 }
 
+/// Returns the most samples of a request, as Triton states them in a network's configuration. `None` if a request has any number.
+pub(super) fn max_batch(config: &Value) -> Option<usize> {
+    let size = config.get("max_batch_size")?.as_u64()?;
+    // A network without a dimension for the batch has 0.
+    usize::try_from(size).ok().map(|size| size.max(1))
+}
+
 /// Returns the element type with a name of the protocol.
 pub(super) fn element(datatype: &str) -> Option<Element> {
     Element::named(&datatype.to_ascii_lowercase())

@@ -1,26 +1,32 @@
-//! The `server` engine: a model server that it starts on the device computes the answers. A driver describes the server.
+//! The `server` engine: a model server on the device computes the answers. It starts the server, or uses one that runs. A driver describes the
+//! server.
 //!
 //! A server of language models gets prompts of token ids with their numbers of tokens, and answers with the generated token ids. A server of networks
-//! gets samples, and answers with the network's outputs. Each stream has one connection and one request at a time. The server is a child of the
-//! run's process and ends with it. `server.log` contains the server's output, and `server.json` its command, hashes and process.
+//! gets samples, and answers with the network's outputs. Each stream has one connection and one request at a time. A server that it starts is a
+//! child of the run's process and ends with it. `server.log` contains its output. `server.json` contains command, hashes and process of either.
 
 mod activity;
 mod answer;
 mod driver;
 mod evidence;
+mod found_server;
 mod generation;
 mod http;
 mod inference;
 mod kserve;
+mod listener;
 mod model_server;
 mod network;
 mod placeholders;
 mod probe;
 mod process;
+mod process_facts;
 mod region;
 mod repository;
 mod request_error;
 mod requests;
+mod run_server;
+mod server_error;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -32,21 +38,24 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use regatta_catalogue::servers;
 use regatta_tensorrt::Model;
 use regatta_types::{benchmark::Response, documents::EngineKind, engine_settings::EngineSettings};
+use serde_json::Value;
 
 pub use self::model_server::ModelServer;
 use self::{
     driver::{CommandValues, ServerDriver},
     evidence::Evidence,
     generation::{GenerationStream, Prompts},
+    http::HttpError,
     inference::InferenceStream,
     kserve::NetworkDescription,
     network::ServedNetwork,
     probe::ProbeError,
-    process::ServerProcess,
-    repository::{Kserve, ModelRepository, NETWORK},
+    repository::{Kserve, ModelRepository},
     request_error::RequestError,
+    run_server::RunServer,
     watch::{RequestCounter, ServerWatch},
 };
 use super::{
@@ -85,9 +94,12 @@ impl EngineBackend for ServerBackend {
         let driver = ServerDriver::named(request.settings.server.as_deref());
         let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
         let mut plan = EnginePlan::of_threads(request);
+        let mut checked = request.settings.check_server_address();
         if driver.kserve.is_none() {
             plan.requested_batch = Some(1);
+            checked = checked.and_then(|()| servers::check_without_networks(request.settings));
         }
+        checked.map_err(|error| EngineError::Settings(error.into()))?;
         Ok(Self {
             driver,
             plan,
@@ -127,32 +139,30 @@ impl EngineBackend for ServerBackend {
 }
 
 impl ServerBackend {
-    /// Starts a server that generates tokens.
+    /// Starts or finds a server that generates tokens.
     fn load_prompts(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         let prompts = Prompts::of(request.benchmark)?;
-        let model = self.model.as_ref().unwrap_or(&request.model_file);
         let requests = self.driver.requests(prompts.max_tokens, self.is_streaming);
         let requests = requests.map_err(|error| EngineError::Settings(error.into()))?;
         let needed = request.streams * (prompts.max_tokens + prompts.length);
-        let process = self.start(CommandValues {
-            model,
+        let server = self.server(CommandValues {
+            model: self.model.as_ref().unwrap_or(&request.model_file),
             repository: None,
             listen: self.address(),
             context: self.settings.server_context.unwrap_or(needed),
             parallel: request.streams,
             max_tokens: prompts.max_tokens,
         })?;
-        let stream = |counter: &Arc<_>| {
-            GenerationStream::new(&process, requests.clone(), prompts, Arc::clone(counter))
-        };
-        watch::check(&self.driver, &process, model, |_| {
+        let stream =
+            |counter: &Arc<_>| GenerationStream::new(&server, requests.clone(), prompts, Arc::clone(counter));
+        let loaded = watch::check(&self.driver, &server, self.expected_model(request), |_| {
             let probed = stream(&Arc::default()).probe();
             probed.map_err(|error| ProbeError::Request(error.into()))
         })
         .map_err(unavailable)?;
-        let evidence = Evidence::of(&process, model).map_err(unavailable)?;
-        let description = describe(self.driver.title.clone(), &evidence, model);
-        let counter = self.begin(&process, evidence, None)?;
+        let evidence = Evidence::of(&server, loaded.as_deref()).map_err(unavailable)?;
+        let description = describe(self.driver.title.clone(), &evidence);
+        let counter = self.begin(&server, evidence, None)?;
         let engines = (0..request.streams).map(|_| Box::new(stream(&counter)) as Box<dyn Engine>);
         Ok(Loaded {
             description,
@@ -161,23 +171,18 @@ impl ServerBackend {
         })
     }
 
-    /// Starts a server of a network.
+    /// Starts or finds a server of a network.
     fn load_network(&self, request: &LoadRequest<'_>, kserve: &Kserve) -> Result<Loaded, EngineError> {
         check_served(request)?;
-        let model = match &self.model {
-            Some(model) => model,
-            None => {
-                model_file::checked_hash(request)?;
-                &request.model_file
-            }
-        };
+        let model = self.model.as_ref().unwrap_or(&request.model_file);
+        if self.model.is_none() && self.settings.server_address.is_none() {
+            model_file::checked_hash(request)?;
+        }
         let batch = request.batch_sizes.iter().copied().fold(1, usize::max);
-        fs::create_dir_all(&self.files).map_err(unavailable)?;
-        let repository = ModelRepository::write(kserve, model, batch, &self.settings, &self.files);
-        let repository = repository.map_err(unavailable)?;
-        let process = self.start(CommandValues {
+        let repository = self.repository(kserve, model, batch)?;
+        let server = self.server(CommandValues {
             model,
-            repository: Some(repository.path()),
+            repository: repository.as_ref().map(ModelRepository::path),
             listen: self.address(),
             context: 0,
             parallel: request.streams,
@@ -188,24 +193,31 @@ impl ServerBackend {
             benchmark: request.benchmark.name.clone(),
             reason,
         };
-        let (version, described) = look_at_network(&process).map_err(|error| explain(&process, error))?;
+        let found = look_at_network(&server, &kserve.network).map_err(|error| explain(&server, error))?;
+        found
+            .check_batch(batch)
+            .map_err(|error| explain(&server, error))?;
         let mut network = {
             // A plan tells no order.
             let file = Model::read(model).ok();
             let order = file.as_ref().map(Model::outputs).unwrap_or_default();
-            ServedNetwork::of(&described, order, request).map_err(&unfit)?
+            ServedNetwork::of(&kserve.network, &found.network, order, request).map_err(&unfit)?
         };
-        let mut stream = InferenceStream::new(&process, network.clone(), batch, &Arc::default());
-        let outputs = stream.probe().map_err(|error| explain(&process, error))?;
+        let mut stream = InferenceStream::new(&server, network.clone(), batch, &Arc::default());
+        let outputs = stream.probe().map_err(|error| explain(&server, error))?;
         network.take_sizes(&outputs, request).map_err(unfit)?;
-        let evidence = Evidence::of(&process, model).map_err(unavailable)?;
-        let description = describe(format!("{} {version}", self.driver.title), &evidence, model);
-        let counter = self.begin(&process, evidence, Some(repository))?;
+        let mut evidence = Evidence::of(&server, self.expected_model(request)).map_err(unavailable)?;
+        evidence.network_config = found.config;
+        if repository.is_some() {
+            evidence.network_files = kserve.further_files();
+        }
+        let description = describe(format!("{} {}", self.driver.title, found.version), &evidence);
+        let counter = self.begin(&server, evidence, repository)?;
         let engine = || -> Result<Box<dyn Engine>, EngineError> {
-            let mut stream = InferenceStream::new(&process, network.clone(), batch, &counter);
+            let mut stream = InferenceStream::new(&server, network.clone(), batch, &counter);
             if kserve.shared_memory {
                 let shared = stream.share_memory();
-                shared.map_err(|error| explain(&process, error.into()))?;
+                shared.map_err(|error| explain(&server, error.into()))?;
             }
             Ok(Box::new(stream))
         };
@@ -220,20 +232,50 @@ impl ServerBackend {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.settings.server_port.unwrap_or(0)))
     }
 
-    fn start(&self, values: CommandValues<'_>) -> Result<Arc<ServerProcess>, EngineError> {
-        let process = ServerProcess::start(&self.driver, values, &self.files.join(LOG));
-        process.map(Arc::new).map_err(unavailable)
+    /// Returns the file or directory that the server must have loaded. `None` if it runs already and the settings do not name one.
+    fn expected_model<'a>(&'a self, request: &'a LoadRequest<'_>) -> Option<&'a Path> {
+        let default = self
+            .settings
+            .server_address
+            .is_none()
+            .then_some(&request.model_file);
+        self.model.as_ref().or(default).map(PathBuf::as_path)
+    }
+
+    /// Writes the model repository of a server that the run starts.
+    fn repository(
+        &self,
+        kserve: &Kserve,
+        model: &Path,
+        batch: usize,
+    ) -> Result<Option<ModelRepository>, EngineError> {
+        if self.settings.server_address.is_some() {
+            return Ok(None);
+        }
+        fs::create_dir_all(&self.files).map_err(unavailable)?;
+        let repository = ModelRepository::write(kserve, model, batch, &self.settings, &self.files);
+        repository.map(Some).map_err(unavailable)
+    }
+
+    /// Starts the server, or finds the one that the settings name.
+    fn server(&self, values: CommandValues<'_>) -> Result<Arc<RunServer>, EngineError> {
+        let server = match self.settings.server_address {
+            Some(address) => RunServer::find(&self.driver, address.0),
+            None => RunServer::start(&self.driver, values, &self.files.join(LOG)),
+        };
+        server.map(Arc::new).map_err(unavailable)
     }
 
     /// Begins to count the run's requests.
     fn begin(
         &self,
-        process: &Arc<ServerProcess>,
+        server: &Arc<RunServer>,
         evidence: Evidence,
         repository: Option<ModelRepository>,
     ) -> Result<Arc<RequestCounter>, EngineError> {
         let counter = Arc::default();
-        let watch = ServerWatch::begin(&self.driver, process, evidence, &self.files);
+        fs::create_dir_all(&self.files).map_err(unavailable)?;
+        let watch = ServerWatch::begin(&self.driver, server, evidence, &self.files);
         let started = StartedServer {
             watch: watch.map_err(unavailable)?,
             counter: Arc::clone(&counter),
@@ -258,24 +300,51 @@ fn check_served(request: &LoadRequest<'_>) -> Result<(), EngineError> {
     })
 }
 
-/// Returns the server's version and its description of the network.
-fn look_at_network(process: &ServerProcess) -> Result<(String, NetworkDescription), RequestError> {
-    let mut connection = process.connection();
+/// What a server says about itself and its network.
+struct FoundNetwork {
+    version: String,
+    network: NetworkDescription,
+    /// The configuration, from a server that states it.
+    config: Option<Value>,
+}
+
+impl FoundNetwork {
+    /// Checks that the server takes requests of `batch` samples.
+    fn check_batch(&self, batch: usize) -> Result<(), RequestError> {
+        match self.config.as_ref().and_then(kserve::max_batch) {
+            Some(max) if max < batch => Err(RequestError::Batches { batch, max }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn look_at_network(server: &RunServer, name: &str) -> Result<FoundNetwork, RequestError> {
+    let mut connection = server.connection();
     let version = kserve::version(&connection.get_document("/v2")?)?;
-    let described = connection.get_document(&format!("/v2/models/{NETWORK}"))?;
-    Ok((version, NetworkDescription::parse(&described)?))
+    let path = format!("/v2/models/{name}");
+    let described = connection.get_document(&path).map_err(|error| match error {
+        HttpError::Status { .. } => RequestError::NoNetwork(name.to_owned(), error),
+        error => error.into(),
+    })?;
+    // The protocol does not have it; Triton does.
+    let config = connection.get_document(&format!("{path}/config")).ok();
+    Ok(FoundNetwork {
+        version,
+        network: NetworkDescription::parse(&described)?,
+        config: config.and_then(|config| serde_json::from_slice(&config).ok()),
+    })
 }
 
 /// Returns the error of a server whose first answer cannot be used, with its last lines.
-fn explain(process: &ServerProcess, error: RequestError) -> EngineError {
-    unavailable(process.explain(error))
+fn explain(server: &RunServer, error: RequestError) -> EngineError {
+    unavailable(server.explain(error))
 }
 
-fn describe(version: String, evidence: &Evidence, model: &Path) -> Description {
+fn describe(version: String, evidence: &Evidence) -> Description {
     Description {
         kind: EngineKind::Server,
         version,
-        runs_on: format!("{} with {}", evidence.program(), model.display()),
+        runs_on: evidence.place(),
     }
 }
 

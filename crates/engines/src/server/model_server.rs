@@ -14,7 +14,7 @@ use super::{
     driver::{CommandValues, ServerDriver},
     evidence::Evidence,
     named_model,
-    process::ServerProcess,
+    run_server::RunServer,
     unavailable,
     watch::{self, ServerWatch},
 };
@@ -41,6 +41,10 @@ impl ModelServer {
     ) -> Result<Self, EngineError> {
         let driver = ServerDriver::named(settings.server.as_deref()).and_then(ServerDriver::for_clients);
         let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
+        if settings.server_address.is_some() {
+            let excluded = "the setting `server_address` is for runs of LoadGen; hint: `regatta endpoints run --url` measures a server that runs";
+            return Err(EngineError::Settings(excluded.into()));
+        }
         let model = named_model(settings, scratch).ok_or_else(|| missing("server_model"))?;
         if !model.exists() {
             let missing = format!("the server's model {} does not exist", model.display());
@@ -56,20 +60,15 @@ impl ModelServer {
             parallel: settings.inference_streams.unwrap_or(1),
             max_tokens: context,
         };
-        let process = ServerProcess::start(&driver, values, &files.join(LOG)).map_err(unavailable)?;
+        let server = RunServer::start(&driver, values, &files.join(LOG)).map_err(unavailable)?;
         let probe = driver.probe.as_ref();
-        let probed = watch::check(&driver, &process, &model, |connection| {
+        let probed = watch::check(&driver, &server, Some(&model), |connection| {
             probe.map_or(Ok(()), |probe| probe.check(connection, &model))
         });
         probed.map_err(unavailable)?;
-        let evidence = Evidence::of(&process, &model).map_err(unavailable)?;
-        let description = format!(
-            "{}: {} with {}",
-            driver.title,
-            evidence.program(),
-            model.display()
-        );
-        let watch = ServerWatch::begin(&driver, &Arc::new(process), evidence, files);
+        let evidence = Evidence::of(&server, Some(&model)).map_err(unavailable)?;
+        let description = format!("{}: {}", driver.title, evidence.place());
+        let watch = ServerWatch::begin(&driver, &Arc::new(server), evidence, files);
         Ok(Self {
             watch: watch.map_err(unavailable)?,
             description,
@@ -87,7 +86,7 @@ impl ModelServer {
     /// # Errors
     /// [`EngineError::Unavailable`] with its last lines when it has ended.
     pub fn check_runs(&self) -> Result<(), EngineError> {
-        self.watch.process().check_runs().map_err(unavailable)
+        self.watch.server().check_runs().map_err(unavailable)
     }
 
     /// Stops the server after its clients. What it counted is added to `server.json`. Returns warnings about what could not be checked.

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use regatta_types::benchmark::{ModelInput, Response};
+use regatta_types::benchmark::{Model, ModelInput, Response};
 
 use super::kserve::{NetworkDescription, OutputPart, TensorDescription, element};
 use crate::{
-    Answers, DetectionDecoder, LoadRequest, ModelMismatch,
+    Answers, DetectionDecoder, LoadRequest, ModelMismatch, answer_outputs,
     tensorrt::convert::{self, Conversion, Element},
 };
 
@@ -44,6 +44,8 @@ impl OutputTensor {
 /// The inputs and outputs of a network.
 #[derive(Debug, Clone)]
 pub(super) struct ServedNetwork {
+    /// The name on the server.
+    pub(super) name: String,
     pub(super) inputs: Vec<InputTensor>,
     /// The outputs of the answer, the first of them or all.
     pub(super) outputs: Vec<OutputTensor>,
@@ -54,12 +56,13 @@ pub(super) struct ServedNetwork {
 }
 
 impl ServedNetwork {
-    /// Returns the network that the server describes, for the benchmark's samples. `order` has the names of the outputs in the order of the
+    /// Returns the network that the server describes as `name`, for the benchmark's samples. `order` has the names of the outputs in the order of the
     /// network's file, if it tells them. The sizes of outputs are those of the first response.
     ///
     /// # Errors
     /// What the network has and what the benchmark needs.
     pub(super) fn of(
+        name: &str,
         described: &NetworkDescription,
         order: &[String],
         request: &LoadRequest<'_>,
@@ -81,13 +84,8 @@ impl ServedNetwork {
             inputs.push(input(&described.inputs, &of_sample, begin..end)?);
             begin = end;
         }
-        let described_outputs = in_order(&described.outputs, order, model.response)?;
-        let count = if model.response.takes_all_outputs() {
-            described_outputs.len()
-        } else {
-            1
-        };
-        let outputs = described_outputs.into_iter().take(count).map(|output| {
+        let described_outputs = outputs_of_answer(&described.outputs, order, model)?;
+        let outputs = described_outputs.into_iter().map(|output| {
             let element = element(&output.datatype);
             Ok(OutputTensor {
                 name: output.name.clone(),
@@ -100,6 +98,7 @@ impl ServedNetwork {
             return Err("it has no output".into());
         }
         Ok(Self {
+            name: name.to_owned(),
             inputs,
             outputs,
             sample_bytes: begin,
@@ -235,6 +234,24 @@ fn input(
     })
 }
 
+/// Returns the outputs that an answer is made of.
+///
+/// # Errors
+/// The network does not have them, or the answer depends on an order that is not known.
+fn outputs_of_answer<'d>(
+    described: &'d [TensorDescription],
+    order: &[String],
+    model: &Model,
+) -> Result<Vec<&'d TensorDescription>, ModelMismatch> {
+    let ordered = match model.outputs.as_slice() {
+        [] => in_order(described, order, model.response)?,
+        _ => described.iter().collect(),
+    };
+    let names: Vec<&str> = ordered.iter().map(|output| output.name.as_str()).collect();
+    let places = answer_outputs::places(model, &names)?;
+    Ok(places.into_iter().map(|place| ordered[place]).collect())
+}
+
 /// Returns the outputs in the order of the network's file. A server may describe them in any order.
 ///
 /// # Errors
@@ -252,7 +269,7 @@ fn in_order<'d>(
         // Detections are found by their sizes.
         let names: Vec<_> = described.iter().map(shown).collect();
         return Err(format!(
-            "it has the outputs {}, whose order is not known; hint: the driver `triton` serves the benchmark's ONNX file",
+            "it has the outputs {}, whose order is not known; hint: `outputs` in `[model]` of the benchmark's file names those of the answer",
             names.join(", ")
         )
         .into());

@@ -8,8 +8,11 @@ pub(super) fn unknown_placeholder(text: &str, known: &[&str]) -> Option<String> 
         is_word.then_some(word)
     });
     let unknown = words.into_iter().find(|word| !known.contains(word))?;
-    Some(format!(
-        "{{{unknown}}} is not a placeholder; known are {}",
-        known.join(", ")
-    ))
+    Some(match known {
+        [] => format!("{{{unknown}}} is not a placeholder; there are none here"),
+        known => format!(
+            "{{{unknown}}} is not a placeholder; known are {}",
+            known.join(", ")
+        ),
+    })
 }

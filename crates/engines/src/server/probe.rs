@@ -1,7 +1,11 @@
 //! What a server answers before its run begins: the driver's probe, and the name of the model that it loaded. A wrong model, a wrong chat template
 //! or garbage then fails the run in seconds instead of after hours.
 
-use std::{error::Error, fs, path::Path};
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -127,8 +131,12 @@ impl LoadedModel {
         (!is_valid).then(|| "the keys of `loaded_model` begin with /".to_owned())
     }
 
-    /// Checks that the server has loaded `model`.
-    pub(super) fn check(&self, connection: &mut Connection, model: &Path) -> Result<(), ProbeError> {
+    /// Returns the path of the model that the server states. One that is not absolute begins in `directory`.
+    pub(super) fn stated(
+        &self,
+        connection: &mut Connection,
+        directory: Option<&Path>,
+    ) -> Result<PathBuf, ProbeError> {
         let document = connection.get_document(&self.path)?;
         let value = parsed(&document)?;
         let found = value.pointer(&self.model).and_then(Value::as_str);
@@ -136,16 +144,21 @@ impl LoadedModel {
             pointer: self.model.clone(),
             text: beginning(&document),
         })?;
-        let is_same = Path::new(found) == model
-            || matches!((fs::canonicalize(found), fs::canonicalize(model)), (Ok(found), Ok(model)) if found == model);
-        if is_same {
-            return Ok(());
-        }
-        Err(ProbeError::OtherModel {
-            found: shown(found),
-            expected: model.display().to_string(),
-        })
+        Ok(directory.map_or_else(|| PathBuf::from(found), |directory| directory.join(found)))
     }
+}
+
+/// Checks that the model that a server states is the expected one.
+pub(super) fn check_model(stated: &Path, expected: &Path) -> Result<(), ProbeError> {
+    let is_same = stated == expected
+        || matches!((fs::canonicalize(stated), fs::canonicalize(expected)), (Ok(stated), Ok(expected)) if stated == expected);
+    if is_same {
+        return Ok(());
+    }
+    Err(ProbeError::OtherModel {
+        found: shown(&stated.to_string_lossy()),
+        expected: expected.display().to_string(),
+    })
 }
 
 fn parsed(document: &[u8]) -> Result<Value, ProbeError> {

@@ -56,6 +56,13 @@ impl SharedRegion {
         Ok(Self { name, file })
     }
 
+    /// Lets the server forget the region.
+    pub(super) fn unregister(&self, connection: &mut Connection) {
+        let path = format!("/v2/systemsharedmemory/region/{}/unregister", self.name);
+        // A server that has ended has no regions.
+        let _ = connection.post(&path, b"{}", &mut |_| {});
+    }
+
     pub(super) fn write(&self, bytes: &[u8], offset: usize) -> io::Result<()> {
         self.file.write_all_at(bytes, offset as u64)
     }

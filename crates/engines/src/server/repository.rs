@@ -8,19 +8,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::hash::sha256_of_file;
 use regatta_types::engine_settings::EngineSettings;
 use serde::Deserialize;
 
 use super::placeholders::unknown_placeholder;
 
-/// The network's name on the server.
-pub(super) const NETWORK: &str = "network";
 /// The configuration, in the repository and as a copy in the run's files.
 const CONFIG: &str = "config.pbtxt";
 /// The repository, in the run's files. They are delivered without names that begin with a dot.
 const DIRECTORY: &str = ".model-repository";
 /// The placeholders of the paths of a network's files.
 const IN_FILES: &[&str] = &["model"];
+const MODEL: &str = "{model}";
 
 /// How a server computes networks: with KServe's inference protocol, and a model repository of Triton's form.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,9 +30,21 @@ pub(super) struct Kserve {
     backend: String,
     /// The network's files by their names in the repository: paths on the device, with `{model}` for that of the model.
     files: BTreeMap<String, String>,
+    /// The network's name on the server.
+    #[serde(default = "default_network")]
+    pub(super) network: String,
     /// Whether tensors are exchanged in shared memory. The server must see this machine's `/dev/shm`.
     #[serde(default)]
     pub(super) shared_memory: bool,
+}
+
+fn default_network() -> String {
+    "network".to_owned()
+}
+
+/// Returns whether a text is a name in a directory, and not a path.
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && !name.starts_with('.')
 }
 
 impl Kserve {
@@ -41,26 +53,46 @@ impl Kserve {
         if self.files.is_empty() {
             return Some("`kserve.files` is empty".to_owned());
         }
-        if let Some(name) = self
-            .files
-            .keys()
-            .find(|name| name.contains('/') || name.starts_with('.'))
-        {
+        if let Some(name) = self.files.keys().find(|name| !is_file_name(name)) {
             return Some(format!(
-                "`kserve.files` has {name}, which is not the name of a file"
+                "`kserve.files` has {name:?}, which is not the name of a file"
             ));
         }
-        self.files
-            .values()
-            .find_map(|path| unknown_placeholder(path, IN_FILES))
+        let is_in_url = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if !is_file_name(&self.network) || !self.network.bytes().all(is_in_url) {
+            return Some(format!(
+                "`kserve.network` is {:?}, but a network's name has letters, digits and -_.",
+                self.network
+            ));
+        }
+        let mut paths = self.files.values();
+        let unknown = paths.find_map(|path| unknown_placeholder(path, IN_FILES));
+        let mut paths = self.files.values();
+        unknown.or_else(|| {
+            let relative = paths.find(|path| !path.starts_with('/') && !path.starts_with(MODEL))?;
+            Some(format!(
+                "`kserve.files` has the path {relative:?}, which is neither absolute nor {MODEL}"
+            ))
+        })
+    }
+
+    /// Returns the files besides the model by their names, with the SHA-256 of those that are not directories, hexadecimal.
+    pub(super) fn further_files(&self) -> BTreeMap<String, Option<String>> {
+        let further = self.files.iter().filter(|(_, path)| !path.starts_with(MODEL));
+        further
+            .map(|(name, path)| {
+                let hash = sha256_of_file(Path::new(path)).ok();
+                (name.clone(), hash.map(|hash| hash.hex()))
+            })
+            .collect()
     }
 
     /// Returns the configuration of the network for batches of up to `batch` samples.
     fn config(&self, batch: usize, settings: &EngineSettings) -> String {
         let batch = batch.max(settings.preferred_batch_size.unwrap_or(1));
         let mut text = format!(
-            "name: {NETWORK:?}\nbackend: {:?}\nmax_batch_size: {batch}\n",
-            self.backend
+            "name: {:?}\nbackend: {:?}\nmax_batch_size: {batch}\n",
+            self.network, self.backend
         );
         if let Some(count) = settings.instance_group_count {
             text += &format!("instance_group [ {{ count: {count} }} ]\n");
@@ -79,32 +111,47 @@ impl Kserve {
     }
 }
 
+/// The error for a repository that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the model repository {} cannot be written", path.display())]
+pub(super) struct RepositoryError {
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
 /// A model repository on the disk. It is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct ModelRepository(PathBuf);
 
 impl ModelRepository {
-    /// Writes the repository of a network into the directory of the run's files.
+    /// Writes the repository of a network into the directory of the run's files. One that a killed run has left there is removed.
     pub(super) fn write(
         kserve: &Kserve,
         model: &Path,
         batch: usize,
         settings: &EngineSettings,
         files: &Path,
-    ) -> io::Result<Self> {
-        let root = std::path::absolute(files.join(DIRECTORY))?;
+    ) -> Result<Self, RepositoryError> {
+        let path = files.join(DIRECTORY);
+        Self::written(kserve, model, kserve.config(batch, settings), &path, files)
+            .map_err(|source| RepositoryError { path, source })
+    }
+
+    fn written(kserve: &Kserve, model: &Path, config: String, path: &Path, files: &Path) -> io::Result<Self> {
+        let root = std::path::absolute(path)?;
+        match fs::remove_dir_all(&root) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let repository = Self(root.clone());
-        let version = root.join(NETWORK).join("1");
+        let version = root.join(&kserve.network).join("1");
         fs::create_dir_all(&version)?;
         let model = std::path::absolute(model)?;
         for (name, path) in &kserve.files {
-            symlink(
-                path.replace("{model}", &model.to_string_lossy()),
-                version.join(name),
-            )?;
+            symlink(path.replace(MODEL, &model.to_string_lossy()), version.join(name))?;
         }
-        let config = kserve.config(batch, settings);
-        fs::write(root.join(NETWORK).join(CONFIG), &config)?;
+        fs::write(root.join(&kserve.network).join(CONFIG), &config)?;
         fs::write(files.join(CONFIG), config)?;
         Ok(repository)
     }
@@ -134,6 +181,7 @@ mod tests {
                 ("model.onnx".to_owned(), "{model}".to_owned()),
                 ("labels.txt".to_owned(), "/data/labels.txt".to_owned()),
             ]),
+            network: default_network(),
             shared_memory: false,
         }
     }
@@ -182,8 +230,11 @@ mod tests {
             fs::read_to_string(dir.path().join("config.pbtxt")).unwrap(),
             config
         );
-        drop(repository);
-        assert!(!network.exists());
+        // As a killed process does.
+        std::mem::forget(repository);
         drop(write());
+        assert!(!network.exists());
+        let further = kserve().further_files();
+        assert_eq!(further, BTreeMap::from([("labels.txt".to_owned(), None)]));
     }
 }

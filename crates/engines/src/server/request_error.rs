@@ -3,11 +3,8 @@
 use std::io;
 
 use super::{
-    answer::AnswerError,
-    http::HttpError,
-    kserve::KserveError,
-    process::{ServerError, ServerProcess},
-    region::RegionError,
+    answer::AnswerError, http::HttpError, kserve::KserveError, region::RegionError, run_server::RunServer,
+    server_error::ServerError,
 };
 use crate::EngineError;
 
@@ -22,6 +19,14 @@ pub(super) enum RequestError {
     Answer(#[from] AnswerError),
     #[error(transparent)]
     Kserve(#[from] KserveError),
+    #[error(
+        "the server does not describe the network {0}: {1}; hint: `kserve.network` in the driver is the network's name on the server"
+    )]
+    NoNetwork(String, #[source] HttpError),
+    #[error(
+        "the server takes at most {max} samples in a request, but the run has batches of {batch}; hint: `--set batch_size={max}`, or raise `max_batch_size` in the network's configuration"
+    )]
+    Batches { batch: usize, max: usize },
     #[error("the output {name} has the shape {shape:?}, not a row for each of {size} samples")]
     Rows {
         name: String,
@@ -38,9 +43,9 @@ pub(super) enum RequestError {
 
 impl RequestError {
     /// Returns the error of a request. Why the server ended explains more than a broken connection.
-    pub(super) fn of(error: HttpError, process: &ServerProcess) -> Self {
+    pub(super) fn of(error: HttpError, server: &RunServer) -> Self {
         if matches!(error, HttpError::Broken(_) | HttpError::Connect(_))
-            && let Err(ended) = process.check_runs_on()
+            && let Err(ended) = server.check_runs_on()
         {
             return ended.into();
         }

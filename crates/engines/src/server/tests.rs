@@ -1,5 +1,6 @@
 //! Tests of the server engine with a made-up server: a shell or Python script that its driver starts. tests/tests/model_server.rs has a real one.
 
+mod found;
 mod llama;
 mod probes;
 #[cfg(feature = "tract")]
@@ -108,8 +109,14 @@ impl Bench {
     }
 
     fn configure(&self, driver: &Path) -> Result<ServerBackend, String> {
+        self.configure_with(driver, &[])
+    }
+
+    fn configure_with(&self, driver: &Path, further: &[(&str, &str)]) -> Result<ServerBackend, String> {
         let driver = driver.display().to_string();
-        let settings = EngineSettings::parse(EngineKind::Server, [("server", driver.as_str())]).unwrap();
+        let named = [("server", driver.as_str())];
+        let settings = named.iter().chain(further).copied();
+        let settings = EngineSettings::parse(EngineKind::Server, settings).unwrap();
         ServerBackend::configure(&EngineRequest {
             settings: &settings,
             scenario: Scenario::Server,

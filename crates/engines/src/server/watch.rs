@@ -16,8 +16,9 @@ use super::{
     driver::ServerDriver,
     evidence::Evidence,
     http::Connection,
-    probe::ProbeError,
-    process::{ServerError, ServerProcess},
+    probe::{self, ProbeError},
+    run_server::RunServer,
+    server_error::ServerError,
 };
 
 /// The pause between two readings of the counters.
@@ -49,7 +50,7 @@ impl RequestCounter {
 /// A server whose run has begun.
 #[derive(Debug)]
 pub(super) struct ServerWatch {
-    process: Arc<ServerProcess>,
+    server: Arc<RunServer>,
     activity: Option<Activity>,
     evidence: Evidence,
     /// The directory of the run's files.
@@ -60,23 +61,24 @@ impl ServerWatch {
     /// Reads the counters before the run, and writes the evidence to `files`.
     pub(super) fn begin(
         driver: &ServerDriver,
-        process: &Arc<ServerProcess>,
+        server: &Arc<RunServer>,
         mut evidence: Evidence,
         files: &Path,
     ) -> Result<Self, ServerError> {
         let activity = driver.activity.clone();
-        evidence.before = settled(activity.as_ref(), process)?;
+        evidence.is_model_stated = server.found_at().map(|_| driver.loaded_model.is_some());
+        evidence.before = settled(activity.as_ref(), server)?;
         evidence.write(files).map_err(ServerError::Evidence)?;
         Ok(Self {
-            process: Arc::clone(process),
+            server: Arc::clone(server),
             activity,
             evidence,
             files: files.to_owned(),
         })
     }
 
-    pub(super) fn process(&self) -> &ServerProcess {
-        &self.process
+    pub(super) fn server(&self) -> &RunServer {
+        &self.server
     }
 
     /// Compares the counters after the run with those before it, and adds them to the evidence. Returns warnings about requests that are not in
@@ -85,8 +87,8 @@ impl ServerWatch {
     /// # Errors
     /// [`ServerError::Restarted`], and when the server has ended or cannot be read.
     pub(super) fn end(&mut self, own: Option<OwnCounts>) -> Result<Vec<String>, ServerError> {
-        self.process.check_runs()?;
-        let after = settled(self.activity.as_ref(), &self.process)?;
+        self.server.check_runs()?;
+        let after = settled(self.activity.as_ref(), &self.server)?;
         self.evidence.after = after;
         self.evidence.own = own;
         self.evidence.write(&self.files).map_err(ServerError::Evidence)?;
@@ -94,7 +96,7 @@ impl ServerWatch {
             return Ok(Vec::new());
         };
         if before.is_restarted(&after) {
-            return Err(ServerError::Restarted(self.process.last_lines()));
+            return Err(ServerError::Restarted(self.server.last_lines()));
         }
         let missing = self
             .activity
@@ -109,14 +111,14 @@ impl ServerWatch {
 }
 
 /// Reads the counters until two readings are equal: a server may count a request a moment after its answer.
-fn settled(activity: Option<&Activity>, process: &ServerProcess) -> Result<Option<Counters>, ServerError> {
+fn settled(activity: Option<&Activity>, server: &RunServer) -> Result<Option<Counters>, ServerError> {
     let Some(activity) = activity else {
         return Ok(None);
     };
-    let mut connection = process.connection();
+    let mut connection = server.connection();
     let mut read = || {
         let counters = activity.read(&mut connection);
-        counters.map_err(|error| process.explain(error))
+        counters.map_err(|error| server.explain(error))
     };
     let mut last = read()?;
     for _ in 0..MAX_READINGS {
@@ -130,16 +132,23 @@ fn settled(activity: Option<&Activity>, process: &ServerProcess) -> Result<Optio
     Ok(Some(last))
 }
 
-/// Checks that the server has loaded the model, if its driver says where to look, and makes a probe.
+/// Checks that the server has loaded the model, if its driver says where to look, and makes a probe. Returns the model's path: `expected`, or
+/// what the server states.
 pub(super) fn check(
     driver: &ServerDriver,
-    process: &ServerProcess,
-    model: &Path,
+    server: &RunServer,
+    expected: Option<&Path>,
     probe: impl FnOnce(&mut Connection) -> Result<(), ProbeError>,
-) -> Result<(), ServerError> {
-    let mut connection = process.connection();
+) -> Result<Option<PathBuf>, ServerError> {
+    let mut connection = server.connection();
     let loaded = driver.loaded_model.as_ref();
-    let loaded = loaded.map_or(Ok(()), |loaded| loaded.check(&mut connection, model));
-    let answered = loaded.and_then(|()| probe(&mut connection));
-    answered.map_err(|error| process.explain(error))
+    let stated = loaded.map(|loaded| loaded.stated(&mut connection, server.working_directory().as_deref()));
+    let checked = stated.transpose().and_then(|stated| {
+        if let (Some(stated), Some(expected)) = (&stated, expected) {
+            probe::check_model(stated, expected)?;
+        }
+        probe(&mut connection)?;
+        Ok(expected.map(Path::to_owned).or(stated))
+    });
+    checked.map_err(|error| server.explain(error))
 }

@@ -270,13 +270,9 @@ impl Runner {
 
     /// Returns the outputs that form the answer.
     fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
-        let outputs = &self.tensors().outputs;
-        let count = if self.setup.response.takes_all_outputs() {
-            outputs.len()
-        } else {
-            1
-        };
-        outputs.iter().zip(&self.memory.outputs).take(count)
+        let tensors = self.tensors();
+        let outputs = tensors.outputs.iter().zip(&self.memory.outputs);
+        outputs.take(tensors.answering)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     convert::{Conversion, Element},
     sequences,
 };
-use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch};
+use crate::{DetectionDecoder, EngineError, LoadRequest, ModelMismatch, answer_outputs};
 
 /// One tensor of an engine.
 #[derive(Debug, Clone)]
@@ -48,8 +48,10 @@ pub(super) struct InputRow {
 pub(super) struct Tensors {
     /// The inputs, in the order of a sample's parts.
     pub(super) inputs: Vec<InputRow>,
-    /// The outputs. The first is the answer, or all of them together.
+    /// The outputs, those of the answer first.
     pub(super) outputs: Vec<Row>,
+    /// The number of outputs that the answer is made of.
+    pub(super) answering: usize,
     /// For the response `detections`.
     pub(super) decoder: Option<DetectionDecoder>,
     /// Bytes of a sample, on disk and in memory.
@@ -123,6 +125,7 @@ impl Tensors {
             };
             (least, batch) = (least.max(fewest), batch.min(most));
         }
+        let (outputs, answering) = answer_first(outputs, model).map_err(&unfit)?;
         let outputs: Vec<Row> = outputs
             .iter()
             .map(|output| {
@@ -138,15 +141,17 @@ impl Tensors {
         if outputs.is_empty() || batch == 0 {
             return Err(unfit("its engine has no output".into()));
         }
-        check_answer(&outputs, model.response).map_err(&unfit)?;
+        let of_answer = &outputs[..answering];
+        check_answer(of_answer, model.response).map_err(&unfit)?;
         if request.sequences.are_several() {
-            check_logits(&outputs, model).map_err(&unfit)?;
+            check_logits(of_answer, model).map_err(&unfit)?;
         }
-        let rows: Vec<usize> = outputs.iter().map(|output| output.elements).collect();
+        let rows: Vec<usize> = of_answer.iter().map(|output| output.elements).collect();
         let decoder = DetectionDecoder::of(model, &rows, &request.image_sizes).map_err(unfit)?;
         Ok(Self {
             inputs: taken,
             outputs,
+            answering,
             decoder,
             sample_bytes: begin,
             shape_is_free: batch_is_free || request.sequences.are_several(),
@@ -267,6 +272,18 @@ fn same_in_memory(stored: &[usize], sample: &[usize], input: &Tensor) -> bool {
             .collect::<Vec<_>>()
     };
     stored == sample || (input.format != LINEAR && behind_ones(stored) == behind_ones(sample))
+}
+
+/// Returns an engine's outputs with those of the answer first, and their number.
+fn answer_first(outputs: Vec<Tensor>, model: &Model) -> Result<(Vec<Tensor>, usize), ModelMismatch> {
+    let names: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
+    let places = answer_outputs::places(model, &names)?;
+    let others = (0..outputs.len()).filter(|place| !places.contains(place));
+    let ordered = places.iter().copied().chain(others);
+    Ok((
+        ordered.map(|place| outputs[place].clone()).collect(),
+        places.len(),
+    ))
 }
 
 /// Checks that the answer can be computed. An argmax needs several scores or one integer per sample. Stacked outputs

@@ -19,7 +19,7 @@ use tract_onnx::{
 use self::plan_input::PlanInput;
 use super::network::OnnxNetwork;
 use crate::{
-    DetectionDecoder, EngineError, LoadRequest, ModelMismatch, fixed_batch, model_file,
+    DetectionDecoder, EngineError, LoadRequest, ModelMismatch, answer_outputs, fixed_batch, model_file,
     sample_part::{self, SampleInputs, SamplePart, at_each_length, has_batch},
 };
 
@@ -61,7 +61,7 @@ fn plan(
     bucket: usize,
 ) -> Result<Plan, EngineError> {
     let model = fix_batch_size(onnx, batch_size, inputs).map_err(|source| refused(request, source.into()))?;
-    let is_single = inputs.iter().all(|input| input.part.fixed_batch == Some(1));
+    let is_single = inputs.iter().any(|input| input.part.fixed_batch == Some(1));
     let rows = check_outputs(&model, batch_size, is_single, request)?;
     if let Some(&length) = request.sequences.lengths().get(bucket) {
         let datum = model
@@ -112,9 +112,13 @@ fn read(request: &LoadRequest<'_>) -> Result<(OnnxNetwork, Vec<PlanInput>), Engi
     let model = &request.benchmark.model;
     let sample_inputs =
         SampleInputs::of(model, inputs.len(), outputs.len()).map_err(|reason| unfit(request, reason))?;
-    if !model.response.takes_all_outputs() {
-        onnx.select_output_outlets(&outputs[..1]).map_err(refuse)?;
-    }
+    let names: Vec<&str> = outputs
+        .iter()
+        .map(|&outlet| onnx.outlet_label(outlet).unwrap_or_default())
+        .collect();
+    let taken = answer_outputs::places(model, &names).map_err(|reason| unfit(request, reason))?;
+    let taken: Vec<_> = taken.into_iter().map(|place| outputs[place]).collect();
+    onnx.select_output_outlets(&taken).map_err(refuse)?;
     let mut taken = Vec::new();
     for (number, outlet) in inputs.iter().enumerate() {
         let declared = onnx.input_fact(number).map_err(refuse)?;

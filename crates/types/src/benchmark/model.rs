@@ -32,6 +32,10 @@ pub struct Model {
     pub input_name: Option<String>,
     /// Content of a response.
     pub response: Response,
+    /// The names of the outputs that a response is made of, in this order, for a network with others beside them; by default the first output, or
+    /// all for the responses `stacked`, `detections` and `all-outputs`. The other responses are made of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
     /// A number that is added to the class of an `argmax-int32` response. It is -1 for a model whose first class is background, because
     /// labels count without it.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -172,6 +176,7 @@ impl Model {
             input_format: Layout::Linear,
             input_name: None,
             response: Response::Tokens,
+            outputs: Vec::new(),
             class_offset: 0,
             detections: None,
             windows: None,

@@ -263,6 +263,9 @@ pub struct SoftwareFacts {
     /// TensorRT, by the library that an engine would load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensorrt: Option<String>,
+    /// ONNX Runtime, by the library that runs without the setting `onnxruntime_library` open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onnxruntime: Option<String>,
 }
 
 /// A GPU as CUDA's driver describes it.

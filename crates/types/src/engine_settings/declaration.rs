@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::{
+    loopback_address::LoopbackAddress,
     search::{
         Bound::{DlaCores, Number, Processors, SamplesPerQuery},
         SearchRule, SearchValues,
@@ -512,7 +513,7 @@ declare! {
         ignored_by: &[Null, Sim],
     }
 
-    /// The driver of the model server that the device starts.
+    /// The driver of the model server: how it is started, and how it is asked.
     server: String {
         value_type: Text("a driver such as llama-cpp, or the path of a driver's file on the device"),
         default: "none: it must be set",
@@ -524,6 +525,14 @@ declare! {
     server_model: InnerPath {
         value_type: Text("a path below the scratch directory"),
         default: "the benchmark's model file",
+        engines: &[ModelServer],
+        ignored_by: &[Null, Sim],
+    }
+
+    /// The address of a model server that already runs on the device. The run uses it, does not start one, and leaves it running.
+    server_address: LoopbackAddress {
+        value_type: Text("an address of the device itself with a port, such as 127.0.0.1:8080; a server on another machine is not measured"),
+        default: "none: the device starts the server",
         engines: &[ModelServer],
         ignored_by: &[Null, Sim],
     }

@@ -78,7 +78,7 @@ fn llama_cpp_counts_the_tokens_of_a_run_and_those_of_another_client() {
         assert!(
             warnings.iter().all(
                 |warning| warning.starts_with("the server counted 27 generated tokens")
-                    && warning.contains("the run made 24")
+                    && warning.contains("but the run made 24")
             ),
             "{warnings:?}"
         );

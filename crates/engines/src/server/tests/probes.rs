@@ -6,7 +6,7 @@ use super::*;
 use crate::server::model_server::ModelServer;
 
 /// A server of chats and of tokens, with metrics. Its environment says what is wrong with it.
-const FAKE: &str = r##"
+pub(super) const FAKE: &str = r##"
 import http.server, json, os, sys
 mode, port, model = os.environ["MODE"], int(sys.argv[1]), sys.argv[2]
 requests = tokens = 0
@@ -64,7 +64,7 @@ reasoning = "/choices/0/message/reasoning_content"
 "#;
 
 /// Writes the server and its driver, and returns the path of the driver.
-fn driver(bench: &Bench, mode: &str) -> PathBuf {
+pub(super) fn driver(bench: &Bench, mode: &str) -> PathBuf {
     let script = bench.dir.path().join("probed.py");
     fs::write(&script, FAKE).unwrap();
     let command = format!(
@@ -101,11 +101,11 @@ pub(super) fn start(bench: &Bench, driver: &Path) -> Result<ModelServer, String>
 }
 
 /// Lets the server be started again, or serve another client, as its mode says.
-fn disturb(bench: &Bench) {
+pub(super) fn disturb(bench: &Bench) {
     fs::write(bench.dir.path().join("model.disturbed"), "").unwrap();
 }
 
-fn evidence(bench: &Bench) -> serde_json::Value {
+pub(super) fn evidence(bench: &Bench) -> serde_json::Value {
     serde_json::from_slice(&fs::read(bench.dir.path().join("server.json")).unwrap()).unwrap()
 }
 

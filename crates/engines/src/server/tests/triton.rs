@@ -9,6 +9,7 @@ use std::{
 use regatta_catalogue::servers;
 use regatta_test_support::{fixture::onnx, oracle, small_resnet50};
 use regatta_types::benchmark::Response;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 
@@ -189,6 +190,14 @@ fn a_network_on_triton_answers_as_tract_does_in_the_body_and_in_shared_memory() 
                 .starts_with(&format!("regatta-{}-", std::process::id()))
         });
         assert_eq!(named.count(), 0);
+        let evidence = fs::read(resnet.dir.path().join("server.json")).unwrap();
+        let evidence: serde_json::Value = serde_json::from_slice(&evidence).unwrap();
+        assert_eq!(
+            evidence["network_config"]["instance_group"][0]["count"], 2,
+            "{evidence}"
+        );
+        let script = evidence["network_files"]["model.py"].as_str();
+        assert_eq!(script.map(str::len), Some(64), "{evidence}");
         let config = fs::read_to_string(resnet.dir.path().join("config.pbtxt")).unwrap();
         assert!(
             config.contains("max_batch_size: 4") && config.contains("count: 2"),
@@ -208,6 +217,115 @@ fn a_network_on_triton_answers_as_tract_does_in_the_body_and_in_shared_memory() 
         drop((loaded, backend));
         assert!(!resnet.dir.path().join(".model-repository").exists());
     }
+}
+
+/// A Triton that no run starts, with a network of another name. It ends with the test.
+struct UserTriton {
+    process: std::process::Child,
+    address: String,
+    _repository: ModelRepository,
+}
+
+impl UserTriton {
+    /// Starts Triton with the network of `resnet`, for batches of up to 4.
+    fn start(resnet: &Resnet) -> Self {
+        let listen = std::net::TcpListener::bind(("127.0.0.1", 0))
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let driver = ServerDriver::from_toml("mine", &resnet.driver).unwrap();
+        let files = resnet.dir.path().join("of-the-user");
+        fs::create_dir(&files).unwrap();
+        let model = resnet.dir.path().join("model.onnx");
+        let kserve = driver.kserve.as_ref().unwrap();
+        let repository =
+            ModelRepository::write(kserve, &model, 4, &EngineSettings::default(), &files).unwrap();
+        let command = driver.command(&CommandValues {
+            model: &model,
+            repository: Some(repository.path()),
+            listen,
+            context: 0,
+            parallel: 1,
+            max_tokens: 0,
+        });
+        Self {
+            process: Command::new(&command[0]).args(&command[1..]).spawn().unwrap(),
+            address: listen.to_string(),
+            _repository: repository,
+        }
+    }
+
+    /// Returns the names of the regions of shared memory that it knows.
+    fn regions(&self) -> String {
+        let mut connection = TcpStream::connect(&self.address).unwrap();
+        // Triton does not find a path that arrives in pieces.
+        let request = b"GET /v2/systemsharedmemory/status HTTP/1.1\r\nConnection: close\r\n\r\n";
+        connection.write_all(request).unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for UserTriton {
+    fn drop(&mut self) {
+        // Killed, it would leave its backend's processes.
+        let pid = Pid::from_child(&self.process);
+        kill_process(pid, Signal::TERM).unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_triton_that_runs_already_computes_its_own_network() {
+    let Some(python) = oracle::triton() else { return };
+    let mut resnet = Resnet::new(&python, true);
+    resnet.driver = resnet
+        .driver
+        .replace("[kserve]", "[kserve]\nnetwork = \"photographs\"");
+    let mut triton = UserTriton::start(&resnet);
+    let begun = Instant::now();
+    while TcpStream::connect(&triton.address).is_err() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "Triton does not listen"
+        );
+        thread::sleep(Duration::from_millis(50));
+    }
+    let tract = resnet.configure(EngineKind::Tract, &[]);
+    let mut tract = resnet.load(&*tract, 1).unwrap();
+    let expected = infer(&mut *tract.engines[0], &[1, 2, 3]);
+    let address = triton.address.clone();
+    let settings = [("server_address", address.as_str())];
+    for _ in 0..2 {
+        let backend = resnet.configure(EngineKind::Server, &settings);
+        let mut loaded = resnet.load(&*backend, 2).unwrap();
+        assert_near(&infer(&mut *loaded.engines[1], &[1, 2, 3]), &expected);
+        assert_eq!(loaded.description.version, "Triton 2.51.0");
+        assert_eq!(loaded.description.runs_on, format!("tritonserver at {address}"));
+        assert_eq!(backend.end_run().map_err(|error| chain(&error)), Ok(Vec::new()));
+        let regions = triton.regions();
+        assert!(regions.contains("regatta-"), "{regions}");
+        drop((loaded, backend));
+        assert!(!triton.regions().contains("regatta-"), "{}", triton.regions());
+        let evidence = fs::read(resnet.dir.path().join("server.json")).unwrap();
+        let evidence: serde_json::Value = serde_json::from_slice(&evidence).unwrap();
+        assert_eq!(evidence["network_config"]["name"], "photographs", "{evidence}");
+        assert_eq!(evidence["network_config"]["max_batch_size"], 4, "{evidence}");
+        assert_eq!(evidence["pid"], triton.process.id(), "{evidence}");
+        assert!(evidence["model"].is_null(), "{evidence}");
+        assert_eq!(evidence["is_model_stated"], false, "{evidence}");
+    }
+    assert!(triton.process.try_wait().unwrap().is_none());
+    assert!(!resnet.dir.path().join("config.pbtxt").exists());
+
+    resnet.driver = resnet.driver.replace("photographs", "drawings");
+    let backend = resnet.configure(EngineKind::Server, &settings);
+    let error = resnet.load(&*backend, 1).err().unwrap();
+    assert!(
+        error.contains("does not describe the network drawings") && error.contains("`kserve.network`"),
+        "{error}"
+    );
 }
 
 fn infer_as_another_client(resnet: &Resnet) {
@@ -282,6 +400,33 @@ fn faults_of_drivers_of_networks_are_named() {
     for (from, to, expected) in [
         ("\"{repository}\"", "\"/models\"", "`command` has no {repository}"),
         ("\"model.onnx\" = \"{model}\"", "", "`kserve.files` is empty"),
+        ("\"model.onnx\" =", "\"\" =", "`kserve.files` has \"\""),
+        ("\"{model}\"", "\"model.onnx\"", "neither absolute nor {model}"),
+        (
+            "shared_memory",
+            "network = \"a/b\"\nshared_memory",
+            "`kserve.network` is \"a/b\"",
+        ),
+        (
+            "\"{host}\"",
+            "\"{context}\"",
+            "`{context}` is for servers that generate tokens",
+        ),
+        (
+            "[kserve]",
+            "[loaded_model]\npath = \"/\"\nmodel = \"/\"\n[kserve]",
+            "`loaded_model` is for servers that generate tokens",
+        ),
+        (
+            "requests = ",
+            "tokens = \"/t\", requests = ",
+            "`activity.tokens` is for servers",
+        ),
+        (
+            "{network}",
+            "{name}",
+            "{name} is not a placeholder; known are network",
+        ),
         (
             "\"model.onnx\" =",
             "\"../model.onnx\" =",
