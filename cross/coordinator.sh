@@ -19,6 +19,8 @@ for variable in CFLAGS CXXFLAGS; do
     variable=${variable}_${target//-/_}
     export "$variable=${!variable} --sysroot=$sysroot"
 done
+# The crate's own zlib, whatever pkg-config finds on this machine.
+export LIBZ_SYS_STATIC=1
 export "${name}_OPENSSL_LIB_DIR=$library" "${name}_OPENSSL_INCLUDE_DIR=$sysroot/usr/include"
 cargo build --profile "$profile" --locked --quiet --target "$target" --bin regatta >&2 ||
     could_not "cargo could not build the coordinator for $target; where the target is missing, run 'rustup target add $target'"
