@@ -77,8 +77,12 @@ fn an_accuracy_run_ends_when_its_first_answers_are_hopeless() {
     change_labels(&lab);
     // It would take 30 s.
     let hopeless = request(&lab, 60, &[]);
-    lab.wait_for_phase(&hopeless, "aborted");
+    // The coordinator finds the cause after the device has ended the run.
+    regatta_tests::eventually("the record of the aborted run", 60, || {
+        lab.show(&hopeless)["recorded"].is_string()
+    });
     let shown = lab.show(&hopeless);
+    assert_eq!(shown["phase"], "aborted", "{shown:#}");
     let reason = shown["reason"].as_str().unwrap_or_default();
     assert!(
         reason.contains("cannot reach its target") && reason.contains("first 500 answers"),
