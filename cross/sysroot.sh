@@ -4,7 +4,7 @@
 #   sysroot.sh arm64|amd64 [agent|coordinator]
 #
 # For the agent, which is the default: the C library of Debian 11 (glibc 2.31, as in JetPack 5). For the coordinator: the C library and OpenSSL of
-# Debian 12. apt fetches the packages (4.5 and 13 MB) with a separate configuration and checks them against Debian's archive keys; the system's
+# Debian 12. apt fetches the packages (4.5 and 12 MB) with a separate configuration and checks them against Debian's archive keys; the system's
 # apt is not changed and no root is needed. Kept in ${XDG_CACHE_HOME:-~/.cache}/regatta. DEBIAN_MIRROR changes the mirror. Exit codes: 0 done,
 # 2 wrong usage, 3 failure.
 set -euo pipefail
