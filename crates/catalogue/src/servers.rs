@@ -63,13 +63,13 @@ pub fn check(settings: &EngineSettings) -> Result<(), EngineSettingError> {
 /// # Errors
 /// [`EngineSettingError::Excluded`] for the first setting of a network's repository.
 pub fn check_without_networks(settings: &EngineSettings) -> Result<(), EngineSettingError> {
-    const OF_NETWORKS: [&str; 3] = [
+    const OF_REPOSITORY: [&str; 3] = [
         "instance_group_count",
         "preferred_batch_size",
         "max_queue_delay_usec",
     ];
     let mut set = settings.iter().map(|(setting, _)| setting.name);
-    set.find(|name| OF_NETWORKS.contains(name))
+    set.find(|name| OF_REPOSITORY.contains(name))
         .map_or(Ok(()), |name| {
             Err(EngineSettingError::Excluded {
                 name,

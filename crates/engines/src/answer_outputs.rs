@@ -1,4 +1,4 @@
-//! Which outputs of a network an answer is made of, as the benchmark's file names them.
+//! Selects the outputs of a network that an answer is made of, as the benchmark's file names them.
 
 use regatta_types::benchmark::Model;
 
@@ -24,6 +24,11 @@ pub(crate) fn places<N: AsRef<str>>(model: &Model, names: &[N]) -> Result<Vec<us
             model.outputs.join(", ")
         )
         .into());
+    }
+    if let Some(twice) =
+        (1..model.outputs.len()).find(|&last| model.outputs[..last].contains(&model.outputs[last]))
+    {
+        return Err(format!("`outputs` names {} twice", model.outputs[twice]).into());
     }
     let place = |requested: &String| {
         let found = names.iter().position(|name| name.as_ref() == requested);
@@ -62,6 +67,10 @@ mod tests {
         assert_eq!(of(Response::AllOutputs, &[]), Ok(vec![0, 1, 2]));
         assert_eq!(of(Response::ArgmaxInt32, &["b"]), Ok(vec![1]));
         assert_eq!(of(Response::Stacked, &["c", "a"]), Ok(vec![2, 0]));
+        assert_eq!(
+            of(Response::Stacked, &["a", "b", "a"]),
+            Err("`outputs` names a twice".to_owned())
+        );
         assert_eq!(
             of(Response::Raw, &["logits"]),
             Err("it has no output `logits`, which `outputs` names; its outputs are a, b, c".to_owned())

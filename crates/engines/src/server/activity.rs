@@ -23,7 +23,7 @@ pub(super) struct Activity {
     tokens: Option<String>,
     /// A value that differs after the server was started again.
     #[serde(default)]
-    started: Option<String>,
+    pub(super) started: Option<String>,
 }
 
 /// A server's counters at one time. `None` for those that it does not have.

@@ -63,7 +63,7 @@ fn unknown(sockets: &[ListeningSocket]) -> String {
     match sockets {
         [] => "no socket of this machine listens there, so the server may be in a container with a network of its own".to_owned(),
         [socket, ..] => format!(
-            "it is a process of the user {}, which only that user and root can see",
+            "it is a process of the user with the id {}, which this process must not see",
             socket.user
         ),
     }

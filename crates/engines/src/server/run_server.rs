@@ -85,6 +85,7 @@ impl RunServer {
     fn wait_until_ready(&self, ready: &Readiness) -> Result<(), ServerError> {
         let limit = Duration::from_secs(ready.within_s);
         let begun = Instant::now();
+        let mut answer = None;
         while begun.elapsed() < limit {
             if let Origin::Started(process) = &self.origin {
                 process.check_runs()?;
@@ -102,10 +103,14 @@ impl RunServer {
                 {
                     return Err(ServerError::NothingListens(self.address));
                 }
-                (Err(_), _) => thread::sleep(PAUSE),
+                (Err(error), _) => {
+                    answer = Some(error);
+                    thread::sleep(PAUSE);
+                }
             }
         }
-        Err(ServerError::NotReady(limit, self.last_lines()))
+        let lines = self.last_lines();
+        Err(ServerError::NotReady { limit, answer, lines })
     }
 
     /// Returns an error if the server has ended, or if one that the run has not started was started again.

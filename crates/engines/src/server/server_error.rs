@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use super::http::HttpError;
+
 /// Why a server does not run.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ServerError {
@@ -13,13 +15,18 @@ pub(super) enum ServerError {
     #[error("the server cannot listen on port {0}; hint: the setting `server_port` names another")]
     Port(u16, #[source] io::Error),
     #[error(
-        "no server listens at {0}; hint: start it before the run, or leave out the setting `server_address`, so that the run starts one"
+        "no server listens at {0}; hint: start it and wait until it listens, or leave out the setting `server_address`, so that the run starts one"
     )]
     NothingListens(SocketAddr),
     #[error("the server {}{}", ended(*.0), .1)]
     Ended(Option<ExitStatus>, LastLines),
-    #[error("the server was not ready within {} s{}", .0.as_secs(), .1)]
-    NotReady(Duration, LastLines),
+    /// The last answer of the path that shows whether it is ready, if there was one.
+    #[error("the server was not ready within {} s{}{}", .limit.as_secs(), last_answer(.answer.as_ref()), .lines)]
+    NotReady {
+        limit: Duration,
+        answer: Option<HttpError>,
+        lines: LastLines,
+    },
     #[error("the server cannot be used: {}{}", .0, .1)]
     Unusable(Box<dyn Error + Send + Sync>, LastLines),
     #[error("the server was started again during the run{0}")]
@@ -42,8 +49,16 @@ impl fmt::Display for LastLines {
         match self {
             Self::Printed(lines) if lines.is_empty() => f.write_str("; it printed nothing"),
             Self::Printed(lines) => write!(f, "; it printed last:\n{lines}"),
-            Self::NotKnown => f.write_str("; the run did not start it, so its log is where it was started"),
+            Self::NotKnown => f.write_str("; the run has not started it and does not have its log"),
         }
+    }
+}
+
+/// Returns what a server answered last, other than that nothing listens.
+fn last_answer(answer: Option<&HttpError>) -> String {
+    match answer {
+        None | Some(HttpError::Connect(_)) => String::new(),
+        Some(answer) => format!(": {answer}"),
     }
 }
 

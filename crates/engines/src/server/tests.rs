@@ -241,7 +241,9 @@ fn servers_that_do_not_start_are_explained() {
     fs::write(&path, slow.replace("within_s = 20", "within_s = 3")).unwrap();
     let error = bench.load_with(&path, 1).err().unwrap();
     assert!(
-        error.contains("was not ready within 3 s; it printed last:\nloading"),
+        error.contains(
+            "was not ready within 3 s: the server answered with status 503: ok; it printed last:\nloading"
+        ),
         "{error}"
     );
 }

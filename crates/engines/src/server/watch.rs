@@ -25,6 +25,8 @@ use super::{
 const PAUSE: Duration = Duration::from_millis(100);
 /// The most readings for counters that other clients change all the time.
 const MAX_READINGS: usize = 10;
+/// The warning about a server of which nothing tells that it is still the same.
+const RESTART_UNKNOWN: &str = "whether the server was started again during the run is not known: its process cannot be seen, and its driver has no `activity.started`";
 
 /// Counts the requests of a run that were answered.
 #[derive(Debug, Default)]
@@ -92,8 +94,9 @@ impl ServerWatch {
         self.evidence.after = after;
         self.evidence.own = own;
         self.evidence.write(&self.files).map_err(ServerError::Evidence)?;
+        let unknown = self.is_restart_unknown().then(|| RESTART_UNKNOWN.to_owned());
         let (Some(before), Some(after)) = (self.evidence.before, after) else {
-            return Ok(Vec::new());
+            return Ok(Vec::from_iter(unknown));
         };
         if before.is_restarted(&after) {
             return Err(ServerError::Restarted(self.server.last_lines()));
@@ -106,7 +109,17 @@ impl ServerWatch {
         Ok(missing
             .into_iter()
             .chain(differences.into_iter().flatten())
+            .chain(unknown)
             .collect())
+    }
+
+    /// Returns whether neither the system nor the server's counters show a restart.
+    fn is_restart_unknown(&self) -> bool {
+        let is_counted = self
+            .activity
+            .as_ref()
+            .is_some_and(|activity| activity.started.is_some());
+        self.server.process().is_err() && !is_counted
     }
 }
 

@@ -188,7 +188,7 @@ fn servers_that_cannot_be_used_are_explained() {
     let error = load(&bench, closed, &[]).err().unwrap();
     assert!(
         error.contains(&format!(
-            "no server listens at 127.0.0.1:{closed}; hint: start it before the run"
+            "no server listens at 127.0.0.1:{closed}; hint: start it and wait until it listens"
         )),
         "{error}"
     );
