@@ -147,7 +147,7 @@ fn a_server_that_was_started_again_or_has_ended_fails_the_run() {
     query(&mut loaded).unwrap();
     let error = end(&backend).unwrap_err();
     assert!(
-        error.contains("was started again during the run; the run did not start it"),
+        error.contains("was started again during the run; the run has not started it"),
         "{error}"
     );
     // Another run begins with the new one.
@@ -158,7 +158,7 @@ fn a_server_that_was_started_again_or_has_ended_fails_the_run() {
     // The test has not waited for it, so the system still has its number.
     let error = query(&mut loaded).unwrap_err();
     assert!(
-        error.contains("the server has ended; the run did not start it"),
+        error.contains("the server has ended; the run has not started it"),
         "{error}"
     );
     let error = end(&backend).unwrap_err();
