@@ -342,7 +342,8 @@ fn devices_are_compared_with_each_other_only_when_none_is_on_both_sides() {
         .store
         .execute_batch(&format!(
             "CREATE TEMP TABLE copy AS SELECT * FROM devices; UPDATE copy SET id = '{other}', name = 'orin-2';
-             INSERT INTO devices SELECT * FROM copy;"
+             INSERT INTO devices SELECT * FROM copy;
+             INSERT INTO presence (device, online, last_seen) SELECT id, 0, first_seen FROM copy;"
         ))
         .unwrap();
     for noise in NOISE {

@@ -156,7 +156,7 @@ fn a_hot_device_is_marked(filled: &FilledStore, url: &str) {
     for (millicelsius, is_marked) in [(84_900, false), (91_000, true)] {
         filled
             .store
-            .execute("UPDATE devices SET hottest_millicelsius = ?1", [millicelsius])
+            .execute("UPDATE presence SET hottest_millicelsius = ?1", [millicelsius])
             .expect("the store is writable");
         // A reading of the fleet is shared for a second.
         std::thread::sleep(std::time::Duration::from_secs(1));

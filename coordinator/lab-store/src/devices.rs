@@ -120,10 +120,10 @@ impl DeviceRow {
 }
 
 /// Selects every column that [`device`] reads.
-const SELECT_DEVICES: &str = "SELECT devices.*, device_health.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
+const SELECT_DEVICES: &str = "SELECT devices.*, presence.*, device_health.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
      AND recorded IS NULL AND known = 1 AND lost = 0 ORDER BY runs.id LIMIT 1) AS open_run,
      (SELECT json_group_array(label) FROM (SELECT label FROM device_labels WHERE device = devices.id ORDER BY label)) AS labels
-     FROM devices LEFT JOIN device_health ON device_health.device = devices.id";
+     FROM devices JOIN presence ON presence.device = devices.id LEFT JOIN device_health ON device_health.device = devices.id";
 
 fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     Ok(DeviceRow {
@@ -163,25 +163,33 @@ impl Devices<'_> {
     pub fn record_hello(&self, hello: &Hello) -> Result<()> {
         // A list of words always serializes.
         let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
-                 ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, engines = ?5, facts = ?6, online = ?7,
-                     hellos = hellos + 1, last_seen = ?8, running = NULL",
-            )?
-            .execute(params![
-                hello.device.as_str(),
-                hello.name,
-                hello.public_key,
-                hello.agent,
-                engines,
-                String::from_utf8_lossy(&hello.facts_json),
-                hello.online,
-                now()
-            ])?;
-        Ok(())
+        let now = now();
+        self.store.all_or_nothing(|store| {
+            store
+                .connection
+                .prepare_cached(
+                    "INSERT INTO devices (id, name, public_key, agent, engines, facts, hellos, first_seen)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7)
+                     ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, engines = ?5, facts = ?6, hellos = hellos + 1",
+                )?
+                .execute(params![
+                    hello.device.as_str(),
+                    hello.name,
+                    hello.public_key,
+                    hello.agent,
+                    engines,
+                    String::from_utf8_lossy(&hello.facts_json),
+                    now
+                ])?;
+            store
+                .connection
+                .prepare_cached(
+                    "INSERT INTO presence (device, online, last_seen) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (device) DO UPDATE SET online = ?2, last_seen = ?3, running = NULL",
+                )?
+                .execute(params![hello.device.as_str(), hello.online, now])?;
+            Ok(())
+        })
     }
 
     /// Marks a device as offline after its last will. The broker sends the last will, so it is not a sign of life.
@@ -191,7 +199,7 @@ impl Devices<'_> {
     pub fn mark_offline(&self, id: &DeviceId) -> Result<()> {
         self.store
             .connection
-            .prepare_cached("UPDATE devices SET online = 0 WHERE id = ?1")?
+            .prepare_cached("UPDATE presence SET online = 0 WHERE device = ?1")?
             .execute([id.as_str()])?;
         Ok(())
     }
@@ -204,7 +212,7 @@ impl Devices<'_> {
         self.store
             .connection
             .prepare_cached(
-                "UPDATE devices SET last_seen = ?2, running = ?3, online = NOT duplicated WHERE id = ?1",
+                "UPDATE presence SET last_seen = ?2, running = ?3, online = NOT duplicated WHERE device = ?1",
             )?
             .execute(params![id.as_str(), now(), running.map(|run| run.to_string())])?;
         Ok(())
@@ -218,8 +226,8 @@ impl Devices<'_> {
         self.store
             .connection
             .prepare_cached(
-                "UPDATE devices SET hottest_millicelsius = ?2, milliwatts = ?3
-                 WHERE id = ?1 AND (hottest_millicelsius IS NOT ?2 OR milliwatts IS NOT ?3)",
+                "UPDATE presence SET hottest_millicelsius = ?2, milliwatts = ?3
+                 WHERE device = ?1 AND (hottest_millicelsius IS NOT ?2 OR milliwatts IS NOT ?3)",
             )?
             .execute(params![
                 id.as_str(),
@@ -236,7 +244,7 @@ impl Devices<'_> {
     pub fn set_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
         self.store
             .connection
-            .prepare_cached("UPDATE devices SET duplicated = ?2, online = online AND NOT ?2 WHERE id = ?1")?
+            .prepare_cached("UPDATE presence SET duplicated = ?2, online = online AND NOT ?2 WHERE device = ?1")?
             .execute(params![id.as_str(), duplicated])?;
         Ok(())
     }
@@ -247,7 +255,7 @@ impl Devices<'_> {
     /// Returns an error when the store fails.
     pub fn mark_all_offline(&self) -> Result<()> {
         self.store.connection.execute(
-            "UPDATE devices SET online = 0, duplicated = 0, running = NULL",
+            "UPDATE presence SET online = 0, duplicated = 0, running = NULL",
             [],
         )?;
         Ok(())

@@ -69,7 +69,7 @@ impl Examinations<'_> {
     /// Returns an error when the store fails.
     pub fn unanswered(&self) -> Result<Vec<OpenExamination>> {
         let mut statement = self.store.connection.prepare_cached(
-            "SELECT examinations.id AS id, device, hellos FROM examinations JOIN devices ON devices.id = device
+            "SELECT examinations.id AS id, device, hellos FROM examinations JOIN devices ON devices.id = device JOIN presence USING (device)
              WHERE json IS NULL AND refused IS NULL AND online = 1 AND running IS NULL",
         )?;
         let rows = statement.query_map([], |row| {

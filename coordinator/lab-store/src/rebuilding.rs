@@ -34,20 +34,29 @@ impl Devices<'_> {
     pub fn add_recorded(&self, device: &RecordedDevice<'_>) -> Result<()> {
         let facts = serde_json::to_string(device.facts)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.store.connection.execute(
-            "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
-             VALUES (?1, ?2, ?3, ?4, '[]', ?5, 0, 0, ?6, ?6)
-             ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, facts = ?5, last_seen = ?6 WHERE hellos = 0",
-            params![
-                device.id.as_str(),
-                device.name,
-                device.public_key,
-                device.agent,
-                facts,
-                device.seen
-            ],
-        )?;
-        Ok(())
+        self.store.all_or_nothing(|store| {
+            let changed = store.connection.execute(
+                "INSERT INTO devices (id, name, public_key, agent, engines, facts, hellos, first_seen)
+                 VALUES (?1, ?2, ?3, ?4, '[]', ?5, 0, ?6)
+                 ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, facts = ?5 WHERE hellos = 0",
+                params![
+                    device.id.as_str(),
+                    device.name,
+                    device.public_key,
+                    device.agent,
+                    facts,
+                    device.seen
+                ],
+            )?;
+            if changed > 0 {
+                store.connection.execute(
+                    "INSERT INTO presence (device, online, last_seen) VALUES (?1, 0, ?2)
+                     ON CONFLICT (device) DO UPDATE SET last_seen = ?2",
+                    params![device.id.as_str(), device.seen],
+                )?;
+            }
+            Ok(())
+        })
     }
 }
 

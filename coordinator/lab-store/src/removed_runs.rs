@@ -28,8 +28,7 @@ impl RemovedRuns<'_> {
     /// Returns an error when the store fails.
     pub fn unsent(&self) -> Result<Vec<RemovedRun>> {
         let mut statement = self.store.connection.prepare_cached(
-            "SELECT removed_runs.run AS run, devices.id AS device, release FROM removed_runs
-                 JOIN devices ON devices.id = removed_runs.device
+            "SELECT run, device, release FROM removed_runs JOIN presence USING (device)
              WHERE sent = 0 AND online = 1 AND running IS NULL",
         )?;
         let rows = statement.query_map([], |row| {

@@ -35,7 +35,7 @@ impl Runs<'_> {
         let mut statement = self.store.connection.prepare_cached(
             "SELECT runs.id AS run, phase, spent_ms, abort IS NOT NULL AS is_ending, coalesce(online, 0) AS is_online,
                  json_extract(draft, '$.limit_s') + coalesce(json_extract(draft, '$.spec.gate.wait_s'), 0) AS limit_s
-             FROM runs LEFT JOIN devices ON devices.id = runs.device
+             FROM runs LEFT JOIN presence USING (device)
              WHERE recorded IS NULL AND lost = 0 AND spec_sha256 IS NOT NULL
                  AND (phase NOT IN ('done', 'failed', 'aborted') OR instr(reason, ?1) > 0)
                  AND json_extract(draft, '$.limit_s') IS NOT NULL",

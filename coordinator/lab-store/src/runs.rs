@@ -275,7 +275,7 @@ impl Runs<'_> {
 
     fn recorded_where(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
         let mut statement = self.store.connection.prepare_cached(&format!(
-            "SELECT runs.id AS run, devices.id AS device FROM runs JOIN devices ON devices.id = runs.device
+            "SELECT id AS run, device FROM runs JOIN presence USING (device)
              WHERE recorded IS NOT NULL AND online = 1 AND running IS NULL AND {condition}"
         ))?;
         let rows = statement.query_map(params, |row| {

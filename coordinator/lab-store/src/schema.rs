@@ -5,24 +5,29 @@ use rusqlite::Connection;
 use super::error::{Result, StoreError};
 
 /// The version of [`SCHEMA`], which a change of it raises. Nothing was released with an older one, so there are no migrations yet.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 const SCHEMA: &str = "
 CREATE TABLE devices (
-    id                    TEXT PRIMARY KEY,  -- fingerprint of the public key
-    name                  TEXT NOT NULL,  -- a label
-    public_key            BLOB NOT NULL,  -- Ed25519, 32 bytes
-    agent                 TEXT NOT NULL,  -- version of the agent
-    engines               TEXT NOT NULL,  -- JSON list
-    facts                 TEXT NOT NULL,  -- JSON, as the device sent it
+    id          TEXT PRIMARY KEY,  -- fingerprint of the public key
+    name        TEXT NOT NULL,  -- a label
+    public_key  BLOB NOT NULL,  -- Ed25519, 32 bytes
+    agent       TEXT NOT NULL,  -- version of the agent
+    engines     TEXT NOT NULL,  -- JSON list
+    facts       TEXT NOT NULL,  -- JSON, as the device sent it
+    hellos      INTEGER NOT NULL,  -- counts the times that it said hello
+    first_seen  TEXT NOT NULL
+) STRICT;
+
+-- What each heartbeat changes, apart from the long facts of a device: a heartbeat writes 100 bytes.
+CREATE TABLE presence (
+    device                TEXT PRIMARY KEY,
     online                INTEGER NOT NULL,
-    hellos                INTEGER NOT NULL,  -- counts the times that it said hello
-    first_seen            TEXT NOT NULL,
     last_seen             TEXT NOT NULL,
     running               TEXT,  -- the run in whose timed window it was with its last sign of life
     duplicated            INTEGER NOT NULL DEFAULT 0,  -- whether two agents use its identity
     hottest_millicelsius  INTEGER,  -- of its last heartbeat
     milliwatts            INTEGER
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (
     id             TEXT PRIMARY KEY,  -- UUIDv7: sorts by time of asking
@@ -82,6 +87,8 @@ CREATE TABLE members (
     not_after   TEXT NOT NULL,  -- end of its newest certificate
     removed     TEXT  -- a removed key never comes back
 ) STRICT;
+-- Counts members without reading their keys.
+CREATE INDEX members_by_removal ON members (removed);
 
 CREATE TABLE certificates (
     serial  BLOB PRIMARY KEY,
