@@ -76,7 +76,7 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// Number of devices
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9_999))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     pub(crate) devices: u32,
     /// Prefix of the devices' names; a number follows, as in boat-sim-0001
     #[arg(long, value_name = "NAME", default_value = "boat-sim", value_parser = simulated_name)]

@@ -26,6 +26,7 @@ mod lab_commands;
 pub mod mlperf_benchmark;
 pub mod network_namespace;
 pub mod page_reader;
+pub mod postgresql;
 mod power_dev;
 pub mod power_sessions;
 mod process;

@@ -10,7 +10,7 @@ use regatta_text::ErrorChain;
 use regatta_types::documents::{EndCause, RecordedFailure};
 
 use super::session_threads::ThreadEnd;
-use regatta_lab_store::{RunDraft, Store, StoreError, workspace::Workspace};
+use regatta_lab_store::{RunDraft, StoreError, workspace::Workspace};
 
 /// A session that is about to be made.
 pub(super) struct CampaignSession {
@@ -84,7 +84,7 @@ impl CampaignSession {
     }
 
     fn run(&self, cancel: &Cancel) -> Result<(), CampaignSessionError> {
-        let store = Store::open(&self.workspace.database())?;
+        let store = self.workspace.store()?;
         let catalogue = Catalogue::read(Some(&self.workspace.configs()))?;
         let round = catalogue.round(Some(&self.draft.spec.round))?;
         let rules = round

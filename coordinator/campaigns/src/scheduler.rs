@@ -42,7 +42,7 @@ const ABORTED: &str = "the campaign was aborted by the user";
 /// # Errors
 /// Returns an error when the store cannot be opened or the thread cannot start.
 pub fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<JoinHandle<()>> {
-    let scheduler = Scheduler::new(workspace.clone(), Store::open(&workspace.database())?);
+    let scheduler = Scheduler::new(workspace.clone(), workspace.store()?);
     thread::Builder::new()
         .name("campaigns".to_owned())
         .spawn(move || scheduler.run(&notifier))

@@ -139,8 +139,8 @@ fn expect_permission(operator: &Operator) -> Result<(), PageError> {
 
 /// Opens the store once more: the page's own connection does not see its own changes as changes.
 fn writable_store(hub: &Hub) -> Result<Store, PageError> {
-    let database = hub.read(|reader| reader.workspace().database());
-    Ok(Store::open(&database)?)
+    let workspace = hub.read(|reader| reader.workspace().clone());
+    Ok(workspace.store()?)
 }
 
 /// Returns the refusal, worded as on the command line.

@@ -91,7 +91,7 @@ async fn power_file(
 /// Returns a connection for work that would make live pages wait.
 fn own_store(hub: &Hub) -> Result<(Store, Workspace), PageError> {
     let workspace = hub.read(|reader| reader.workspace().clone());
-    Ok((Store::open(&workspace.database())?, workspace))
+    Ok((workspace.store()?, workspace))
 }
 
 fn suggestions(hub: &Hub) -> Result<(Suggestions, Workspace), PageError> {

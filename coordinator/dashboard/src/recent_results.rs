@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_lab_store::{Store, lab_error::LabError, workspace::Workspace};
+use regatta_lab_store::{lab_error::LabError, workspace::Workspace};
 use regatta_lab_views::comparisons::Runs;
 
 /// The greatest age of a result, unless it took longer than a tenth of that to compute.
@@ -95,7 +95,7 @@ impl<Q: PartialEq + Clone, R> RecentResults<Q, R> {
         compute: impl FnOnce(&Runs<'_>) -> Result<R, LabError>,
     ) -> Arc<Result<R, LabError>> {
         self.of(query, workspace.root(), || {
-            let store = Store::open(&workspace.database())?;
+            let store = workspace.store()?;
             compute(&Runs {
                 rows: store.runs().all()?,
                 workspace,

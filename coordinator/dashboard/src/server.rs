@@ -7,10 +7,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 use super::{access::Access, connections, hub::Hub, protection::HostNames, routes::routes, view::Reader};
 use regatta_lab_net::{descriptors::DescriptorBudget, port_holder::PortHolder};
-use regatta_lab_store::{
-    Store,
-    workspace::{DEFAULT_PAGE, PageChoice, Workspace},
-};
+use regatta_lab_store::workspace::{DEFAULT_PAGE, PageChoice, Workspace};
 
 /// The reason why the live page cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +71,7 @@ impl PageServer {
             Some(tls) => HostNames::of(&tls.hosts, &url),
             None => HostNames::loopback(&url),
         };
-        let open = || Store::open(&workspace.database());
+        let open = || workspace.store();
         let store = open()?;
         store.service().set_page(&url)?;
         let has_no_tokens = tls.is_some() && store.page_tokens().all()?.is_empty();

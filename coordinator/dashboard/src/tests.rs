@@ -30,7 +30,7 @@ impl TestPage {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let workspace = Workspace::create(directory.path(), "schema = 1\n").unwrap();
-        let open = || Store::open(&workspace.database()).unwrap();
+        let open = || workspace.store().unwrap();
         let token = issue(&open(), "anna", PageRole::Operator, SignedDuration::from_hours(1)).unwrap();
         let hub = Hub::new(Reader::new(open(), workspace.clone()));
         let hosts = HostNames::of(&["lab".to_owned()], "https://lab:8886");

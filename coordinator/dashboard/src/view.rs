@@ -153,7 +153,7 @@ mod tests {
     fn plots_of_every_watched_run_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = Workspace::create(directory.path(), "schema = 1\n").unwrap();
-        let store = Store::open(&workspace.database()).unwrap();
+        let store = workspace.store().unwrap();
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
         let runs: Vec<RunId> = (0..MAX_VIEWS)
             .map(|_| {

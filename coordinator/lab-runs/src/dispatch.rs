@@ -110,7 +110,7 @@ pub fn start(
 ) -> anyhow::Result<JoinHandle<()>> {
     let dispatcher = Dispatcher {
         workspace: workspace.clone(),
-        store: Store::open(&workspace.database())?,
+        store: workspace.store()?,
         keys,
         publisher: Box::new(publisher),
         requested: BTreeMap::new(),

@@ -53,14 +53,14 @@ pub fn start(
     marks: &JudgingMarks,
     notifier: &ChangeNotifier,
 ) -> anyhow::Result<[JoinHandle<()>; 2]> {
-    let store = Store::open(&workspace.database())?;
+    let store = workspace.store()?;
     marks.retain(|run| !matches!(store.runs().get(run), Ok(None)));
     let start = |lane: JudgingLane| {
         let finisher = Finisher {
             lane,
             workspace: workspace.clone(),
             marks: marks.clone(),
-            store: Store::open(&workspace.database())?,
+            store: workspace.store()?,
             retries: RetrySchedule::default(),
             contradictions: BTreeMap::new(),
             early_accuracy: EarlyAccuracy::default(),

@@ -45,7 +45,7 @@ pub fn expect_runs_in_store(workspace: &Workspace, store: &Store) -> anyhow::Res
         return Ok(());
     }
     Err(RunsNotInStore {
-        database: workspace.database().display().to_string(),
+        database: workspace.database().to_string(),
         runs: workspace.runs().display().to_string(),
         count,
     }

@@ -117,7 +117,7 @@ mod tests {
     fn an_interrupted_removal_is_undone_while_the_run_is_in_the_store() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
-        let store = Store::open(&workspace.database()).unwrap();
+        let store = workspace.store().unwrap();
         let draft = example_draft("ab".repeat(16).parse().unwrap());
         let run = draft.spec.run;
         store.runs().add(&draft).unwrap();

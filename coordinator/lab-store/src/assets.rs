@@ -1,9 +1,9 @@
 //! Assets, by their path below the scratch directory of runs. `assets` stores their bytes beside the database.
 
 use regatta_types::assets::{Asset, AssetKind};
-use rusqlite::params;
 
 use super::{Result, Store, values};
+use crate::database::params;
 
 /// An added asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +26,10 @@ impl Assets<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn put(&self, asset: &Asset, files: u64, added: &str) -> Result<()> {
-        self.store.connection.execute(
-            "INSERT OR REPLACE INTO assets (path, kind, sha256, bytes, files, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        self.store.execute(
+            "INSERT INTO assets (path, kind, sha256, bytes, files, added)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (path) DO UPDATE
+                 SET kind = ?2, sha256 = ?3, bytes = ?4, files = ?5, added = ?6",
             params![
                 asset.path,
                 asset.kind.as_str(),
@@ -47,8 +49,7 @@ impl Assets<'_> {
     pub fn remove(&self, path: &str) -> Result<bool> {
         let dropped = self
             .store
-            .connection
-            .execute("DELETE FROM assets WHERE path = ?1", [path])?;
+            .execute("DELETE FROM assets WHERE path = ?1", params![path])?;
         Ok(dropped > 0)
     }
 
@@ -57,22 +58,18 @@ impl Assets<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<AssetRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare("SELECT * FROM assets ORDER BY path")?;
-        let rows = statement.query_map([], |row| {
-            Ok(AssetRow {
-                asset: Asset {
-                    path: row.get("path")?,
-                    kind: values::parsed::<AssetKind>(row, "kind")?,
-                    bytes: values::unsigned(row, "bytes")?,
-                    sha256: row.get("sha256")?,
-                },
-                files: values::unsigned(row, "files")?,
-                added: row.get("added")?,
+        self.store
+            .rows("SELECT * FROM assets ORDER BY path", params![], |row| {
+                Ok(AssetRow {
+                    asset: Asset {
+                        path: row.get("path")?,
+                        kind: values::parsed::<AssetKind>(row, "kind")?,
+                        bytes: values::unsigned(row, "bytes")?,
+                        sha256: row.get("sha256")?,
+                    },
+                    files: values::unsigned(row, "files")?,
+                    added: row.get("added")?,
+                })
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

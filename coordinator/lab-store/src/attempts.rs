@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use regatta_types::{DeviceId, RunId, documents::EndCause};
-use rusqlite::{Row, params};
 
 use super::{CampaignState, CellState, Result, RunDraft, Store, values};
+use crate::database::{Row, params};
 
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl AttemptEnd<'_> {
 const SELECT_ATTEMPTS: &str = "SELECT attempts.*, session IS NULL AND NOT EXISTS (
          SELECT 1 FROM runs WHERE runs.id = attempts.run AND runs.recorded IS NULL) AS is_run_over FROM attempts";
 
-fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRow> {
+fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
     Ok(AttemptRow {
         campaign: row.get("campaign")?,
         cell: values::unsigned(row, "cell")?,
@@ -109,11 +109,11 @@ impl Attempts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn of_campaign(&self, campaign: &str) -> Result<Vec<AttemptRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_ATTEMPTS} WHERE campaign = ?1 ORDER BY cell, number"
-        ))?;
-        let rows = statement.query_map([campaign], attempt)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!("{SELECT_ATTEMPTS} WHERE campaign = ?1 ORDER BY cell, number"),
+            params![campaign],
+            attempt,
+        )
     }
 
     /// Returns the attempts of the cells that changed after a revision, by cell and number. `None` selects every cell.
@@ -124,12 +124,14 @@ impl Attempts<'_> {
         let Some(after) = after else {
             return self.of_campaign(campaign);
         };
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell IN (
+        self.store.rows(
+            &format!(
+                "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell IN (
                  SELECT cells.number FROM cells WHERE cells.campaign = ?1 AND cells.revision > ?2) ORDER BY cell, number"
-        ))?;
-        let rows = statement.query_map(params![campaign, values::signed(after)], attempt)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            ),
+            params![campaign, values::signed(after)],
+            attempt,
+        )
     }
 
     /// Returns the attempts of a cell since a user last requested more of them, by number.
@@ -137,12 +139,14 @@ impl Attempts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn counted(&self, campaign: &str, cell: u64) -> Result<Vec<AttemptRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell = ?2 AND number > (
+        self.store.rows(
+            &format!(
+                "{SELECT_ATTEMPTS} WHERE campaign = ?1 AND cell = ?2 AND number > (
                  SELECT counted_from FROM cells WHERE cells.campaign = ?1 AND cells.number = ?2) ORDER BY number"
-        ))?;
-        let rows = statement.query_map(params![campaign, values::signed(cell)], attempt)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            ),
+            params![campaign, values::signed(cell)],
+            attempt,
+        )
     }
 
     /// Returns the open attempts of all campaigns.
@@ -150,11 +154,11 @@ impl Attempts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn open(&self) -> Result<Vec<AttemptRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_ATTEMPTS} WHERE ended IS NULL ORDER BY campaign, cell"
-        ))?;
-        let rows = statement.query_map([], attempt)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!("{SELECT_ATTEMPTS} WHERE ended IS NULL ORDER BY campaign, cell"),
+            params![],
+            attempt,
+        )
     }
 
     /// Returns the devices that have a run without a record, an open attempt or a power session, or that must still abort a run.
@@ -162,12 +166,13 @@ impl Attempts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn busy_devices(&self) -> Result<BTreeSet<DeviceId>> {
-        let mut statement = self.store.connection.prepare_cached(
+        let rows = self.store.rows(
             "SELECT device FROM runs WHERE recorded IS NULL UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL
              UNION SELECT device FROM attempts WHERE ended IS NULL",
+            params![],
+            |row| values::parsed(row, "device"),
         )?;
-        let rows = statement.query_map([], |row| values::parsed(row, "device"))?;
-        let mut busy: BTreeSet<DeviceId> = rows.collect::<rusqlite::Result<_>>()?;
+        let mut busy: BTreeSet<DeviceId> = rows;
         busy.extend(self.store.meters().measured_devices()?);
         Ok(busy)
     }
@@ -179,25 +184,18 @@ impl Attempts<'_> {
     /// Returns an error when the store fails.
     pub fn begin(&self, new: NewAttempt<'_>, work: AttemptWork<'_>) -> Result<bool> {
         self.store.all_or_nothing(|store| {
-            let is_possible: bool = store
-                .connection
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM campaigns JOIN cells ON cells.campaign = campaigns.name
-                         WHERE name = ?1 AND campaigns.state = ?4 AND campaigns.ended IS NULL AND cells.number = ?2 AND cells.state = ?5)
-                     AND NOT EXISTS (SELECT 1 FROM attempts WHERE ended IS NULL AND (device = ?3 OR (campaign = ?1 AND cell = ?2)))
-                     AND NOT EXISTS (SELECT 1 FROM device_health WHERE device = ?3 AND (verdict = 'quarantined' OR drained IS NOT NULL))
-                     AND NOT EXISTS (SELECT 1 FROM runs WHERE device = ?3 AND (recorded IS NULL OR pending_abort IS NOT NULL))",
-                )?
-                .query_row(
-                    params![
+            let is_possible: bool = store.row(
+                "SELECT EXISTS (SELECT 1 FROM campaigns JOIN cells ON cells.campaign = campaigns.name
+                     WHERE name = ?1 AND campaigns.state = ?4 AND campaigns.ended IS NULL AND cells.number = ?2 AND cells.state = ?5)
+                 AND NOT EXISTS (SELECT 1 FROM attempts WHERE ended IS NULL AND (device = ?3 OR (campaign = ?1 AND cell = ?2)))
+                 AND NOT EXISTS (SELECT 1 FROM device_health WHERE device = ?3 AND (verdict = 'quarantined' OR drained IS NOT NULL))
+                 AND NOT EXISTS (SELECT 1 FROM runs WHERE device = ?3 AND (recorded IS NULL OR pending_abort IS NOT NULL))", params![
                         new.campaign,
                         values::signed(new.cell),
                         new.device.as_str(),
                         CampaignState::Running.as_str(),
                         CellState::Waiting.as_str()
-                    ],
-                    |row| row.get(0),
-                )?;
+                    ], |row| row.get(0))?;
             let is_possible = is_possible && store.meters().leased_device(new.device)?.is_none();
             if is_possible {
                 match work {
@@ -221,16 +219,12 @@ impl Attempts<'_> {
     /// Returns an error when the store fails.
     pub fn refuse(&self, new: NewAttempt<'_>, end: AttemptEnd<'_>) -> Result<()> {
         self.store.all_or_nothing(|store| {
-            let is_open: bool = store
-                .connection
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM attempts
-                         WHERE ended IS NULL AND (device = ?3 OR (campaign = ?1 AND cell = ?2)))",
-                )?
-                .query_row(
-                    params![new.campaign, values::signed(new.cell), new.device.as_str()],
-                    |row| row.get(0),
-                )?;
+            let is_open: bool = store.row(
+                "SELECT EXISTS (SELECT 1 FROM attempts
+                 WHERE ended IS NULL AND (device = ?3 OR (campaign = ?1 AND cell = ?2)))",
+                params![new.campaign, values::signed(new.cell), new.device.as_str()],
+                |row| row.get(0),
+            )?;
             if is_open {
                 return Ok(());
             }
@@ -240,25 +234,20 @@ impl Attempts<'_> {
     }
 
     fn insert(&self, new: NewAttempt<'_>, run: Option<RunId>, session: Option<&str>) -> Result<u64> {
-        let number = self
-            .store
-            .connection
-            .prepare_cached(
-                "INSERT INTO attempts (campaign, cell, number, device, run, requested, session)
-                 SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5, ?6 FROM attempts WHERE campaign = ?1 AND cell = ?2
-                 RETURNING number",
-            )?
-            .query_row(
-                params![
-                    new.campaign,
-                    values::signed(new.cell),
-                    new.device.as_str(),
-                    run.map(|run| run.to_string()),
-                    new.now,
-                    session
-                ],
-                |row| values::unsigned(row, "number"),
-            )?;
+        let number = self.store.row(
+            "INSERT INTO attempts (campaign, cell, number, device, run, requested, session)
+             SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5, ?6 FROM attempts WHERE campaign = ?1 AND cell = ?2
+             RETURNING number",
+            params![
+                new.campaign,
+                values::signed(new.cell),
+                new.device.as_str(),
+                run.map(|run| run.to_string()),
+                new.now,
+                session
+            ],
+            |row| values::unsigned(row, "number"),
+        )?;
         Ok(number)
     }
 
@@ -275,13 +264,10 @@ impl Attempts<'_> {
     }
 
     fn close(&self, campaign: &str, cell: u64, number: u64, end: AttemptEnd<'_>) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE attempts SET ended = ?4, cause = ?5, reason = ?6, run = coalesce(run, ?7) WHERE campaign = ?1 AND cell = ?2 AND number = ?3
-                     AND ended IS NULL",
-            )?
-            .execute(params![
+        self.store.execute(
+            "UPDATE attempts SET ended = ?4, cause = ?5, reason = ?6, run = coalesce(run, ?7) WHERE campaign = ?1 AND cell = ?2 AND number = ?3
+             AND ended IS NULL",
+            params![
                 campaign,
                 values::signed(cell),
                 values::signed(number),
@@ -289,7 +275,8 @@ impl Attempts<'_> {
                 end.cause.map(EndCause::as_str),
                 end.reason,
                 end.run.map(|run| run.to_string())
-            ])?;
+            ],
+        )?;
         let state = end.cell_state();
         let (cause, reason) = match state {
             CellState::Failed => (end.cause, end.reason),
@@ -356,19 +343,17 @@ impl Attempts<'_> {
         let is_ending = (gives_up && is_kept && self.store.runs().give_up(run, reason)?)
             || (is_first && self.store.runs().request_abort(run, reason)?);
         if is_ending {
-            self.store
-                .connection
-                .prepare_cached(
-                    "UPDATE attempts SET cause = coalesce(cause, ?4), reason = coalesce(reason, ?5)
-                         WHERE campaign = ?1 AND cell = ?2 AND number = ?3 AND ended IS NULL",
-                )?
-                .execute(params![
+            self.store.execute(
+                "UPDATE attempts SET cause = coalesce(cause, ?4), reason = coalesce(reason, ?5)
+                 WHERE campaign = ?1 AND cell = ?2 AND number = ?3 AND ended IS NULL",
+                params![
                     attempt.campaign,
                     values::signed(attempt.cell),
                     values::signed(attempt.number),
                     cause.as_str(),
                     reason
-                ])?;
+                ],
+            )?;
             self.store
                 .campaigns()
                 .mark_cell_changed(&attempt.campaign, attempt.cell)?;

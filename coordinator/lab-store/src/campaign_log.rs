@@ -1,10 +1,10 @@
 //! The users' requests to campaigns: an append-only log. What the scheduler does is in cells and attempts.
 
 use regatta_types::documents::EndCause;
-use rusqlite::params;
 use serde::Serialize;
 
 use super::{CampaignState, Result, Store, now, values};
+use crate::database::params;
 
 /// A user's request to a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,12 +78,11 @@ impl CampaignLog<'_> {
             CampaignChange::Deadline(until) => until.as_deref(),
             _ => None,
         };
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO campaign_log (campaign, at, change, cause, changed_by, deadline) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![campaign, now(), change.words(), cause, by, deadline])?;
+        self.store.execute(
+            "INSERT INTO campaign_log (campaign, at, change, cause, changed_by, deadline)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![campaign, now(), change.words(), cause, by, deadline],
+        )?;
         Ok(())
     }
 
@@ -92,20 +91,19 @@ impl CampaignLog<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn of_campaign(&self, campaign: &str) -> Result<Vec<CampaignLogEntry>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM campaign_log WHERE campaign = ?1 ORDER BY number")?;
-        let rows = statement.query_map([campaign], |row| {
-            Ok(CampaignLogEntry {
-                at: row.get("at")?,
-                change: row.get("change")?,
-                cause: values::optional_parsed(row, "cause")?,
-                deadline: row.get("deadline")?,
-                by: row.get("changed_by")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM campaign_log WHERE campaign = ?1 ORDER BY number",
+            params![campaign],
+            |row| {
+                Ok(CampaignLogEntry {
+                    at: row.get("at")?,
+                    change: row.get("change")?,
+                    cause: values::optional_parsed(row, "cause")?,
+                    deadline: row.get("deadline")?,
+                    by: row.get("changed_by")?,
+                })
+            },
+        )
     }
 }
 
@@ -137,7 +135,7 @@ mod tests {
             "DELETE FROM campaign_log",
             "UPDATE campaign_log SET changed_by = 'nobody'",
         ] {
-            assert!(store.connection.execute(statement, []).is_err(), "{statement}");
+            assert!(store.execute(statement, params![]).is_err(), "{statement}");
         }
     }
 }

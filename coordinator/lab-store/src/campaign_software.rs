@@ -5,19 +5,29 @@ use std::collections::BTreeMap;
 use regatta_types::{DeviceId, documents::SoftwareFacts};
 
 use super::{Campaigns, Result, values};
+use crate::database::params;
 
-/// The software in a device's facts. They come from outside; those that are not JSON have none.
-const SOFTWARE: &str = "CASE WHEN json_valid(facts) THEN json_extract(facts, '$.software') END";
+/// Returns the software in a device's facts, as JSON. They come from outside; those that are not JSON have none.
+fn software(facts: &str) -> Option<String> {
+    let facts: serde_json::Value = serde_json::from_str(facts).ok()?;
+    let software = facts.get("software").filter(|software| !software.is_null())?;
+    Some(software.to_string())
+}
 
 impl Campaigns<'_> {
     /// Stores the present software of every device for a campaign that begins.
     pub(super) fn pin_software(&self, campaign: &str) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(&format!(
-                "INSERT INTO campaign_software (campaign, device, software) SELECT ?1, id, {SOFTWARE} FROM devices",
-            ))?
-            .execute([campaign])?;
+        let devices: Vec<(String, String)> =
+            self.store
+                .rows("SELECT id, facts FROM devices", params![], |row| {
+                    Ok((row.get("id")?, row.get("facts")?))
+                })?;
+        for (device, facts) in devices {
+            self.store.execute(
+                "INSERT INTO campaign_software (campaign, device, software) VALUES (?1, ?2, ?3)",
+                params![campaign, device, software(&facts)],
+            )?;
+        }
         Ok(())
     }
 
@@ -30,15 +40,22 @@ impl Campaigns<'_> {
         &self,
         campaign: &str,
     ) -> Result<BTreeMap<DeviceId, Option<SoftwareFacts>>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "SELECT device, software FROM campaign_software JOIN devices ON devices.id = device
-             WHERE campaign = ?1 AND software IS NOT {SOFTWARE}"
-        ))?;
-        let rows = statement.query_map([campaign], |row| {
-            let then: Option<String> = row.get("software")?;
-            let then = then.and_then(|json| serde_json::from_str(&json).ok());
-            Ok((values::parsed(row, "device")?, then))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let devices: Vec<(DeviceId, Option<String>, String)> = self.store.rows(
+            "SELECT device, software, facts FROM campaign_software JOIN devices
+                 ON devices.id = device WHERE campaign = ?1",
+            params![campaign],
+            |row| {
+                Ok((
+                    values::parsed(row, "device")?,
+                    row.get("software")?,
+                    row.get("facts")?,
+                ))
+            },
+        )?;
+        let changed = devices
+            .into_iter()
+            .filter(|(_, then, facts)| *then != software(facts));
+        let earlier = |then: Option<String>| then.and_then(|json| serde_json::from_str(&json).ok());
+        Ok(changed.map(|(device, then, _)| (device, earlier(then))).collect())
     }
 }

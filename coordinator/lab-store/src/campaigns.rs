@@ -1,8 +1,7 @@
 //! Campaigns: the plan, the state that a user requests, and the end. `cells` and `attempts` have what a campaign consists of.
 
-use rusqlite::{OptionalExtension as _, Row, params};
-
 use super::{CampaignChange, CampaignState, CellState, Combination, Result, Store, cells::NewCell, values};
+use crate::database::{Row, params};
 
 /// One campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub struct NewCampaign<'a> {
     pub pins_software: bool,
 }
 
-fn campaign(row: &Row<'_>) -> rusqlite::Result<CampaignRow> {
+fn campaign(row: &Row<'_>) -> Result<CampaignRow> {
     Ok(CampaignRow {
         name: row.get("name")?,
         plan_sha256: row.get("plan_sha256")?,
@@ -74,7 +73,7 @@ impl Campaigns<'_> {
     pub fn add(&self, new: &NewCampaign<'_>) -> Result<bool> {
         let row = new.row;
         self.store.all_or_nothing(|store| {
-            let added = store.connection.execute(
+            let added = store.execute(
                 "INSERT INTO campaigns (name, plan, plan_sha256, seed, retries, rate_retries, lose_after_s, deadline, state, started)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO NOTHING",
                 params![
@@ -111,12 +110,11 @@ impl Campaigns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<CampaignRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM campaigns ORDER BY started, name")?;
-        let rows = statement.query_map([], campaign)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM campaigns ORDER BY started, name",
+            params![],
+            campaign,
+        )
     }
 
     /// Returns one campaign.
@@ -124,11 +122,8 @@ impl Campaigns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, name: &str) -> Result<Option<CampaignRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM campaigns WHERE name = ?1")?;
-        Ok(statement.query_row([name], campaign).optional()?)
+        self.store
+            .optional("SELECT * FROM campaigns WHERE name = ?1", params![name], campaign)
     }
 
     /// Changes the requested state of a campaign that has not ended, and logs it. Returns `false` when it has ended, was aborted, or has that
@@ -138,10 +133,10 @@ impl Campaigns<'_> {
     /// Returns an error when the store fails.
     pub fn request_state(&self, name: &str, state: CampaignState, by: &str) -> Result<bool> {
         self.store.all_or_nothing(|store| {
-            let changed = store.connection.execute(
+            let changed = store.execute(
                 "UPDATE campaigns SET state = ?2, revision = revision + 1
                  WHERE name = ?1 AND ended IS NULL AND state <> ?2 AND state <> 'aborted'",
-                [name, state.as_str()],
+                params![name, state.as_str()],
             )?;
             if changed > 0 {
                 store.campaign_log().add(name, CampaignChange::to(state), by)?;
@@ -156,8 +151,9 @@ impl Campaigns<'_> {
     /// Returns an error when the store fails.
     pub fn set_deadline(&self, name: &str, until: Option<&str>, by: &str) -> Result<bool> {
         self.store.all_or_nothing(|store| {
-            let changed = store.connection.execute(
-                "UPDATE campaigns SET deadline = ?2, revision = revision + 1 WHERE name = ?1 AND state <> ?3",
+            let changed = store.execute(
+                "UPDATE campaigns SET deadline = ?2, revision = revision + 1
+                     WHERE name = ?1 AND state <> ?3",
                 params![name, until, CampaignState::Aborted.as_str()],
             )?;
             if changed > 0 {
@@ -173,43 +169,41 @@ impl Campaigns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn end(&self, name: &str, now: &str) -> Result<bool> {
-        let changed = self.store.connection.execute(
+        let changed = self.store.execute(
             "UPDATE campaigns SET ended = ?2, revision = revision + 1 WHERE name = ?1 AND ended IS NULL
-                 AND NOT EXISTS (SELECT 1 FROM cells WHERE campaign = ?1 AND state = ?3)
-                 AND NOT EXISTS (SELECT 1 FROM attempts WHERE campaign = ?1 AND ended IS NULL)",
-            [name, now, CellState::Waiting.as_str()],
+             AND NOT EXISTS (SELECT 1 FROM cells WHERE campaign = ?1 AND state = ?3)
+             AND NOT EXISTS (SELECT 1 FROM attempts WHERE campaign = ?1 AND ended IS NULL)",
+            params![name, now, CellState::Waiting.as_str()],
         )?;
         Ok(changed > 0)
     }
 
     /// Counts a change of a campaign's cells or attempts.
     pub(super) fn increment_revision(&self, name: &str) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("UPDATE campaigns SET revision = revision + 1 WHERE name = ?1")?
-            .execute([name])?;
+        self.store.execute(
+            "UPDATE campaigns SET revision = revision + 1 WHERE name = ?1",
+            params![name],
+        )?;
         Ok(())
     }
 
     /// Counts a change of a cell or of its attempts, so that a reader of changes finds the cell.
     pub(super) fn mark_cell_changed(&self, name: &str, cell: u64) -> Result<()> {
         self.increment_revision(name)?;
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE cells SET revision = (SELECT revision FROM campaigns WHERE name = ?1)
-                 WHERE campaign = ?1 AND number = ?2",
-            )?
-            .execute(params![name, values::signed(cell)])?;
+        self.store.execute(
+            "UPDATE cells SET revision = (SELECT revision FROM campaigns WHERE name = ?1)
+             WHERE campaign = ?1 AND number = ?2",
+            params![name, values::signed(cell)],
+        )?;
         Ok(())
     }
 
     /// Reopens a campaign whose cells wait again. One that had ended runs, also if it was paused before.
     pub(super) fn reopen(&self, name: &str) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE campaigns SET state = CASE WHEN ended IS NULL THEN state ELSE ?2 END, ended = NULL,
-                 revision = revision + 1 WHERE name = ?1",
-            [name, CampaignState::Running.as_str()],
+             revision = revision + 1 WHERE name = ?1",
+            params![name, CampaignState::Running.as_str()],
         )?;
         Ok(())
     }

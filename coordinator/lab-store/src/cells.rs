@@ -1,9 +1,9 @@
 //! The cells of campaigns: one combination and repetition each. A combination is a request with the devices that may take it.
 
 use regatta_types::{DeviceId, documents::EndCause};
-use rusqlite::{Row, params};
 
 use super::{CampaignChange, CampaignState, CellState, Placement, Result, RunRequest, Store, values};
+use crate::database::{Row, params};
 
 /// A request of a campaign, with the devices that may take it.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,8 +82,8 @@ pub struct CellFailure {
     pub reason: String,
 }
 
-fn audited(row: &Row<'_>) -> rusqlite::Result<Option<AuditedCells>> {
-    let number = |column| -> rusqlite::Result<Option<u64>> {
+fn audited(row: &Row<'_>) -> Result<Option<AuditedCells>> {
+    let number = |column| -> Result<Option<u64>> {
         let value: Option<i64> = row.get(column)?;
         Ok(value.and_then(|value| u64::try_from(value).ok()))
     };
@@ -96,7 +96,7 @@ fn audited(row: &Row<'_>) -> rusqlite::Result<Option<AuditedCells>> {
         }))
 }
 
-fn cell(row: &Row<'_>) -> rusqlite::Result<CellRow> {
+fn cell(row: &Row<'_>) -> Result<CellRow> {
     Ok(CellRow {
         number: values::unsigned(row, "number")?,
         position: values::unsigned(row, "position")?,
@@ -121,13 +121,9 @@ impl Cells<'_> {
     pub(super) fn add_combination(&self, campaign: &str, new: &Combination) -> Result<()> {
         let devices = values::to_json(&new.devices)?;
         let request = values::to_json(&new.request)?;
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices, audit, meter)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute(params![
+        self.store.execute(
+            "INSERT INTO combinations (campaign, number, request, variant, placement, priority, devices, audit, meter)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", params![
                 campaign,
                 values::signed(new.number),
                 request,
@@ -142,13 +138,10 @@ impl Cells<'_> {
     }
 
     pub(super) fn add(&self, campaign: &str, position: usize, new: &NewCell) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO cells (campaign, number, combination, repetition, device, position, state, audited_performance,
-                     audited_accuracy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute(params![
+        self.store.execute(
+            "INSERT INTO cells (campaign, number, combination, repetition, device, position, state, audited_performance,
+             audited_accuracy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
                 campaign,
                 values::signed(new.number),
                 values::signed(new.combination),
@@ -158,7 +151,8 @@ impl Cells<'_> {
                 CellState::Waiting.as_str(),
                 new.audited.map(|cells| values::signed(cells.performance)),
                 new.audited.map(|cells| values::signed(cells.accuracy))
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 
@@ -167,23 +161,22 @@ impl Cells<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn combinations(&self, campaign: &str) -> Result<Vec<Combination>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM combinations WHERE campaign = ?1 ORDER BY number")?;
-        let rows = statement.query_map([campaign], |row| {
-            Ok(Combination {
-                number: values::unsigned(row, "number")?,
-                request: values::json(row, "request")?,
-                variant: row.get("variant")?,
-                placement: values::parsed(row, "placement")?,
-                priority: row.get("priority")?,
-                devices: values::json(row, "devices")?,
-                audit: row.get("audit")?,
-                meter: row.get("meter")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM combinations WHERE campaign = ?1 ORDER BY number",
+            params![campaign],
+            |row| {
+                Ok(Combination {
+                    number: values::unsigned(row, "number")?,
+                    request: values::json(row, "request")?,
+                    variant: row.get("variant")?,
+                    placement: values::parsed(row, "placement")?,
+                    priority: row.get("priority")?,
+                    devices: values::json(row, "devices")?,
+                    audit: row.get("audit")?,
+                    meter: row.get("meter")?,
+                })
+            },
+        )
     }
 
     /// Returns the cells of a campaign, in the order that its seed fixes.
@@ -191,12 +184,11 @@ impl Cells<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn of_campaign(&self, campaign: &str) -> Result<Vec<CellRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 ORDER BY position")?;
-        let rows = statement.query_map([campaign], cell)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM cells WHERE campaign = ?1 ORDER BY position",
+            params![campaign],
+            cell,
+        )
     }
 
     /// Returns the number of a campaign's cells in each state, in the order of [`CellState::ALL`].
@@ -204,14 +196,13 @@ impl Cells<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn count_by_state(&self, campaign: &str) -> Result<Vec<(CellState, u64)>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT count(*) AS count FROM cells WHERE campaign = ?1 AND state = ?2")?;
         let mut counts = Vec::with_capacity(CellState::ALL.len());
         for &state in CellState::ALL {
-            let count =
-                statement.query_row([campaign, state.as_str()], |row| values::unsigned(row, "count"))?;
+            let count = self.store.row(
+                "SELECT count(*) AS count FROM cells WHERE campaign = ?1 AND state = ?2",
+                params![campaign, state.as_str()],
+                |row| values::unsigned(row, "count"),
+            )?;
             counts.push((state, count));
         }
         Ok(counts)
@@ -225,12 +216,11 @@ impl Cells<'_> {
         let Some(after) = after else {
             return self.of_campaign(campaign);
         };
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM cells WHERE campaign = ?1 AND revision > ?2 ORDER BY position")?;
-        let rows = statement.query_map(params![campaign, values::signed(after)], cell)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM cells WHERE campaign = ?1 AND revision > ?2 ORDER BY position",
+            params![campaign, values::signed(after)],
+            cell,
+        )
     }
 
     /// Fails waiting cells without a further attempt, all or none.
@@ -256,13 +246,11 @@ impl Cells<'_> {
     /// Returns an error when the store fails.
     pub fn skip_waiting(&self, campaign: &str, reason: &str) -> Result<usize> {
         self.store.all_or_nothing(|store| {
-            let skipped = store.connection.execute(
+            let skipped = store.execute(
                 "UPDATE cells SET state = ?2, reason = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?4 AND NOT EXISTS (
                      SELECT 1 FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number
-                         AND attempts.ended IS NULL)",
-                [campaign, CellState::Skipped.as_str(), reason, CellState::Waiting.as_str()],
-            )?;
+                         AND attempts.ended IS NULL)", params![campaign, CellState::Skipped.as_str(), reason, CellState::Waiting.as_str()])?;
             if skipped > 0 {
                 store.campaigns().increment_revision(campaign)?;
             }
@@ -279,14 +267,11 @@ impl Cells<'_> {
         const LACKING: &str = "FROM cells AS of WHERE of.campaign = cells.campaign
              AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?2, ?3)";
         self.store.all_or_nothing(|store| {
-            let skipped = store
-                .connection
-                .prepare_cached(&format!(
+            let skipped = store.execute(&format!(
                     "UPDATE cells SET state = ?3, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1),
                          reason = (SELECT 'cell ' || of.number || ' has no good run' {LACKING} ORDER BY of.number LIMIT 1)
                      WHERE campaign = ?1 AND state = ?4 AND audited_performance IS NOT NULL AND EXISTS (SELECT 1 {LACKING})"
-                ))?
-                .execute([
+                ), params![
                     campaign,
                     CellState::Failed.as_str(),
                     CellState::Skipped.as_str(),
@@ -306,37 +291,33 @@ impl Cells<'_> {
     /// Returns an error when the store fails.
     pub fn retry(&self, campaign: &str, cause: EndCause, by: &str) -> Result<usize> {
         self.store.all_or_nothing(|store| {
-            let retried = store.connection.execute(
+            let retried = store.execute(
                 "UPDATE cells SET state = ?3, cause = NULL, reason = NULL,
                      revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1), counted_from = coalesce(
                      (SELECT max(number) FROM attempts WHERE attempts.campaign = cells.campaign AND attempts.cell = cells.number), 0)
                  WHERE campaign = ?1 AND state = ?4 AND cause = ?2
-                     AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5",
-                [
+                     AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5", params![
                     campaign,
                     cause.as_str(),
                     CellState::Waiting.as_str(),
                     CellState::Failed.as_str(),
                     CampaignState::Aborted.as_str(),
-                ],
-            )?;
+                ])?;
             if retried == 0 {
                 return Ok(0);
             }
             store.campaigns().reopen(campaign)?;
             store.campaign_log().add(campaign, CampaignChange::Retried(cause), by)?;
-            let audits = store.connection.execute(
+            let audits = store.execute(
                 "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?3 AND audited_performance IS NOT NULL AND NOT EXISTS (
                      SELECT 1 FROM cells AS of WHERE of.campaign = cells.campaign
-                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?3, ?4))",
-                [
+                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state IN (?3, ?4))", params![
                     campaign,
                     CellState::Waiting.as_str(),
                     CellState::Skipped.as_str(),
                     CellState::Failed.as_str(),
-                ],
-            )?;
+                ])?;
             Ok(retried + audits)
         })
     }
@@ -348,19 +329,17 @@ impl Cells<'_> {
     /// Returns an error when the store fails.
     pub fn retry_skipped(&self, campaign: &str, by: &str) -> Result<usize> {
         self.store.all_or_nothing(|store| {
-            let retried = store.connection.execute(
+            let retried = store.execute(
                 "UPDATE cells SET state = ?2, reason = NULL, revision = (SELECT revision + 1 FROM campaigns WHERE name = ?1)
                  WHERE campaign = ?1 AND state = ?3 AND (SELECT state FROM campaigns WHERE name = ?1) <> ?5
                      AND NOT EXISTS (SELECT 1 FROM cells AS of WHERE of.campaign = cells.campaign
-                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state = ?4)",
-                [
+                         AND of.number IN (cells.audited_performance, cells.audited_accuracy) AND of.state = ?4)", params![
                     campaign,
                     CellState::Waiting.as_str(),
                     CellState::Skipped.as_str(),
                     CellState::Failed.as_str(),
                     CampaignState::Aborted.as_str(),
-                ],
-            )?;
+                ])?;
             if retried > 0 {
                 store.campaigns().reopen(campaign)?;
                 store.campaign_log().add(campaign, CampaignChange::RetriedSkipped, by)?;
@@ -378,18 +357,16 @@ impl Cells<'_> {
         cause: Option<EndCause>,
         reason: Option<&str>,
     ) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE cells SET state = ?3, cause = ?4, reason = ?5 WHERE campaign = ?1 AND number = ?2",
-            )?
-            .execute(params![
+        self.store.execute(
+            "UPDATE cells SET state = ?3, cause = ?4, reason = ?5 WHERE campaign = ?1 AND number = ?2",
+            params![
                 campaign,
                 values::signed(number),
                 state.as_str(),
                 cause.map(EndCause::as_str),
                 reason
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
-//! Numbers of runs, attempts and changes of health, for monitoring. They are counted by SQLite, without reading a run.
+//! Numbers of runs, attempts and changes of health, for monitoring. They are counted by the database, without reading a run.
 
 use super::{Attempts, Health, Result, Runs, Store};
+use crate::database::params;
 
 impl Runs<'_> {
     /// Returns the number of recorded runs by verdict: `valid`, `invalid`, or without one `done`, `failed` or `aborted`.
@@ -9,7 +10,7 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn count_recorded(&self) -> Result<Vec<(String, u64)>> {
         self.store.count(
-            "SELECT CASE json_extract(outcome, '$.valid') WHEN 1 THEN 'valid' WHEN 0 THEN 'invalid' ELSE phase END AS word, count(*)
+            "SELECT CASE CAST(outcome -> 'valid' AS TEXT) WHEN 'true' THEN 'valid' WHEN 'false' THEN 'invalid' ELSE phase END AS word, count(*)
              FROM runs WHERE recorded IS NOT NULL GROUP BY word ORDER BY word",
         )
     }
@@ -51,11 +52,9 @@ impl Health<'_> {
 
 impl Store {
     fn count(&self, query: &str) -> Result<Vec<(String, u64)>> {
-        let mut statement = self.connection.prepare_cached(query)?;
-        let rows = statement.query_map([], |row| {
+        self.rows(query, params![], |row| {
             let count: i64 = row.get(1)?;
             Ok((row.get(0)?, u64::try_from(count).unwrap_or(0)))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use regatta_types::{DeviceId, RunId, documents::RunPhase};
 
 use super::{Result, Runs, values};
+use crate::database::params;
 
 /// The run that a device executes or delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +32,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn current(&self) -> Result<BTreeMap<DeviceId, CurrentRun>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT id, device, benchmark, scenario, phase, started, created,
-                 coalesce(json_extract(draft, '$.spec.audit.test'), replace(json_extract(draft, '$.spec.task'), '-', ' '), mode) AS mode
-             FROM runs WHERE recorded IS NULL AND spec_sha256 IS NOT NULL ORDER BY id DESC",
-        )?;
-        let rows = statement.query_map([], |row| {
+        let rows = self.store.rows(
+            "SELECT id, device, benchmark, scenario, phase, started, created, coalesce(draft -> 'spec' -> 'audit'
+                 ->> 'test', replace(draft -> 'spec' ->> 'task', '-', ' '), mode) AS mode
+                 FROM runs WHERE recorded IS NULL AND spec_sha256 IS NOT NULL
+                 ORDER BY id DESC", params![], |row| {
             let phase = values::phase(row, "phase")?;
             let run = CurrentRun {
                 id: values::parsed(row, "id")?,
@@ -54,7 +54,7 @@ impl Runs<'_> {
             Ok((values::parsed(row, "device")?, run))
         })?;
         // The newest come first, so the oldest of a device stays.
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows)
     }
 
     /// Returns the number of waiting runs of each device that has any.
@@ -62,12 +62,10 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn count_queued(&self) -> Result<BTreeMap<DeviceId, u64>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT device, count(*) AS queued FROM runs WHERE recorded IS NULL AND spec_sha256 IS NULL GROUP BY device",
-        )?;
-        let rows = statement.query_map([], |row| {
+        self.store.rows(
+            "SELECT device, count(*) AS queued FROM runs WHERE recorded IS NULL AND spec_sha256 IS NULL GROUP BY
+                 device", params![], |row| {
             Ok((values::parsed(row, "device")?, values::unsigned(row, "queued")?))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }

@@ -1,9 +1,9 @@
 //! Checks of devices: the short known runs, and their results. Later checks compare with earlier ones.
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::params;
 
 use super::{Result, Store, now};
+use crate::database::params;
 
 /// A check of a device.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,11 +33,10 @@ impl DeviceChecks<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add(&self, device: &DeviceId, check: &DeviceCheck) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "INSERT INTO device_checks (device, at, benchmark, engine, accuracy_run, performance_run, accuracy,
                  samples_per_second, failure, checked_by)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", params![
                 device.as_str(),
                 now(),
                 check.benchmark,
@@ -48,8 +47,7 @@ impl DeviceChecks<'_> {
                 check.samples_per_second,
                 check.failure,
                 check.by,
-            ],
-        )?;
+            ])?;
         Ok(())
     }
 
@@ -59,12 +57,9 @@ impl DeviceChecks<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn speeds(&self, device: &DeviceId, benchmark: &str, engine: &str) -> Result<Vec<f64>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT samples_per_second FROM device_checks
              WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND failure IS NULL AND samples_per_second IS NOT NULL
-             ORDER BY number DESC LIMIT 10",
-        )?;
-        let rows = statement.query_map([device.as_str(), benchmark, engine], |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+             ORDER BY number DESC LIMIT 10", params![device.as_str(), benchmark, engine], |row| row.get(0))
     }
 }

@@ -7,10 +7,10 @@ use regatta_types::{
     documents::{DeviceFacts, EngineKind},
 };
 use regatta_wire::message::{BoardReadings, Hello};
-use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Serialize;
 
 use super::{DeviceLabel, HealthRow, Result, Store, health::health, now, values};
+use crate::database::{Row, params};
 
 /// The longest interval of heartbeats that an agent's configuration allows.
 const MAX_HEARTBEAT_MS: u64 = 60_000;
@@ -122,10 +122,10 @@ impl DeviceRow {
 /// Selects every column that [`device`] reads.
 const SELECT_DEVICES: &str = "SELECT devices.*, presence.*, device_health.*, (SELECT runs.id FROM runs WHERE runs.device = devices.id
      AND recorded IS NULL AND known = 1 AND lost = 0 ORDER BY runs.id LIMIT 1) AS open_run,
-     (SELECT json_group_array(label) FROM (SELECT label FROM device_labels WHERE device = devices.id ORDER BY label)) AS labels
+     (SELECT string_agg(label, ' ' ORDER BY label) FROM device_labels WHERE device = devices.id) AS labels
      FROM devices JOIN presence ON presence.device = devices.id LEFT JOIN device_health ON device_health.device = devices.id";
 
-fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
+fn device(row: &Row<'_>) -> Result<DeviceRow> {
     Ok(DeviceRow {
         id: values::parsed(row, "id")?,
         name: row.get("name")?,
@@ -138,7 +138,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
         running: values::optional_parsed(row, "running")?,
         open_run: values::optional_parsed(row, "open_run")?,
         health: health(row)?,
-        labels: values::json(row, "labels")?,
+        labels: DeviceLabel::list(row.get("labels")?),
         readings: BoardReadings {
             hottest_millicelsius: row.get("hottest_millicelsius")?,
             milliwatts: values::optional_unsigned(row, "milliwatts")?,
@@ -165,14 +165,11 @@ impl Devices<'_> {
         let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
         let now = now();
         self.store.all_or_nothing(|store| {
-            store
-                .connection
-                .prepare_cached(
-                    "INSERT INTO devices (id, name, public_key, agent, engines, facts, hellos, first_seen)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7)
-                     ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, engines = ?5, facts = ?6, hellos = hellos + 1",
-                )?
-                .execute(params![
+            store.execute(
+                "INSERT INTO devices (id, name, public_key, agent, engines, facts, hellos, first_seen)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7) ON CONFLICT (id) DO UPDATE
+                     SET name = ?2, agent = ?4, engines = ?5, facts = ?6, hellos = devices.hellos + 1",
+                params![
                     hello.device.as_str(),
                     hello.name,
                     hello.public_key,
@@ -180,14 +177,13 @@ impl Devices<'_> {
                     engines,
                     String::from_utf8_lossy(&hello.facts_json),
                     now
-                ])?;
-            store
-                .connection
-                .prepare_cached(
-                    "INSERT INTO presence (device, online, last_seen) VALUES (?1, ?2, ?3)
+                ],
+            )?;
+            store.execute(
+                "INSERT INTO presence (device, online, last_seen) VALUES (?1, ?2, ?3)
                      ON CONFLICT (device) DO UPDATE SET online = ?2, last_seen = ?3, running = NULL",
-                )?
-                .execute(params![hello.device.as_str(), hello.online, now])?;
+                params![hello.device.as_str(), hello.online, now],
+            )?;
             Ok(())
         })
     }
@@ -197,10 +193,10 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn mark_offline(&self, id: &DeviceId) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("UPDATE presence SET online = 0 WHERE device = ?1")?
-            .execute([id.as_str()])?;
+        self.store.execute(
+            "UPDATE presence SET online = 0 WHERE device = ?1",
+            params![id.as_str()],
+        )?;
         Ok(())
     }
 
@@ -209,12 +205,10 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_heartbeat(&self, id: &DeviceId, running: Option<RunId>) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE presence SET last_seen = ?2, running = ?3, online = NOT duplicated WHERE device = ?1",
-            )?
-            .execute(params![id.as_str(), now(), running.map(|run| run.to_string())])?;
+        self.store.execute(
+            "UPDATE presence SET last_seen = ?2, running = ?3, online = 1 - duplicated WHERE device = ?1",
+            params![id.as_str(), now(), running.map(|run| run.to_string())],
+        )?;
         Ok(())
     }
 
@@ -223,17 +217,16 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_readings(&self, id: &DeviceId, readings: BoardReadings) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE presence SET hottest_millicelsius = ?2, milliwatts = ?3
-                 WHERE device = ?1 AND (hottest_millicelsius IS NOT ?2 OR milliwatts IS NOT ?3)",
-            )?
-            .execute(params![
+        self.store.execute(
+            "UPDATE presence SET hottest_millicelsius = ?2, milliwatts = ?3
+                 WHERE device = ?1 AND (hottest_millicelsius IS DISTINCT FROM ?2 OR milliwatts IS DISTINCT
+                 FROM ?3)",
+            params![
                 id.as_str(),
                 readings.hottest_millicelsius,
                 readings.milliwatts.map(values::signed)
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 
@@ -242,10 +235,11 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn set_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("UPDATE presence SET duplicated = ?2, online = online AND NOT ?2 WHERE device = ?1")?
-            .execute(params![id.as_str(), duplicated])?;
+        self.store.execute(
+            "UPDATE presence SET duplicated = ?2, online = CASE WHEN ?2 = 1 THEN 0 ELSE online END
+                 WHERE device = ?1",
+            params![id.as_str(), duplicated],
+        )?;
         Ok(())
     }
 
@@ -254,9 +248,9 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn mark_all_offline(&self) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE presence SET online = 0, duplicated = 0, running = NULL",
-            [],
+            params![],
         )?;
         Ok(())
     }
@@ -266,12 +260,14 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<DeviceRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_DEVICES} WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
-             ORDER BY name, id",
-        ))?;
-        let rows = statement.query_map([], device)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!(
+                "{SELECT_DEVICES} WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
+                 ORDER BY name, id",
+            ),
+            params![],
+            device,
+        )
     }
 
     /// Returns the online devices with runs that have no record or must be aborted, by name. Its cost does not grow with idle devices.
@@ -279,14 +275,16 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn with_open_runs(&self) -> Result<Vec<DeviceRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_DEVICES} WHERE online = 1 AND id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
-                 AND id IN (SELECT device FROM runs WHERE recorded IS NULL
-                            UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL)
-             ORDER BY name, id",
-        ))?;
-        let rows = statement.query_map([], device)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!(
+                "{SELECT_DEVICES} WHERE online = 1 AND id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
+                     AND id IN (SELECT device FROM runs WHERE recorded IS NULL
+                                UNION SELECT device FROM runs WHERE pending_abort IS NOT NULL)
+                 ORDER BY name, id",
+            ),
+            params![],
+            device,
+        )
     }
 
     /// Returns the names of every device, removed ones included, by id.
@@ -294,11 +292,11 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn names(&self) -> Result<BTreeMap<DeviceId, String>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT device AS id, name FROM members UNION ALL SELECT id, name FROM devices",
-        )?;
-        let rows = statement.query_map([], |row| Ok((values::parsed(row, "id")?, row.get("name")?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![],
+            |row| Ok((values::parsed(row, "id")?, row.get("name")?)),
+        )
     }
 
     /// Returns the public keys of every device, removed ones included. A key proven at enrollment wins over the key of a hello.
@@ -306,11 +304,11 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn public_keys(&self) -> Result<BTreeMap<DeviceId, [u8; 32]>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT id, public_key FROM devices UNION ALL SELECT device, public_key FROM members",
-        )?;
-        let rows = statement.query_map([], |row| Ok((values::parsed(row, "id")?, row.get("public_key")?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![],
+            |row| Ok((values::parsed(row, "id")?, row.get("public_key")?)),
+        )
     }
 
     /// Returns the public key of a device; see [`Devices::public_keys`].
@@ -318,12 +316,12 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn public_key(&self, id: &DeviceId) -> Result<Option<[u8; 32]>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT public_key FROM members WHERE device = ?1 UNION ALL SELECT public_key FROM devices WHERE id = ?1",
-        )?;
-        Ok(statement
-            .query_row([id.as_str()], |row| row.get("public_key"))
-            .optional()?)
+        self.store.optional(
+            "SELECT public_key FROM members WHERE device = ?1 UNION ALL SELECT public_key
+                 FROM devices WHERE id = ?1",
+            params![id.as_str()],
+            |row| row.get("public_key"),
+        )
     }
 
     /// Returns one device.
@@ -331,11 +329,11 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, id: &DeviceId) -> Result<Option<DeviceRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached(&format!("{SELECT_DEVICES} WHERE id = ?1"))?;
-        Ok(statement.query_row([id.as_str()], device).optional()?)
+        self.store.optional(
+            &format!("{SELECT_DEVICES} WHERE id = ?1"),
+            params![id.as_str()],
+            device,
+        )
     }
 }
 

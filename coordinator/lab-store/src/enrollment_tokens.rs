@@ -1,9 +1,9 @@
 //! The tokens with which devices enroll. A token is valid for one device, which becomes a member when it uses the token.
 
 use regatta_types::DeviceId;
-use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Entry, Renaming, Result, Store, members::MemberRow, now};
+use crate::database::{Row, params};
 
 /// A valid token that no device has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl EnrollmentTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add(&self, secret_sha256: &str, name: &str, expires: &str) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "INSERT INTO tokens (secret_sha256, name, created, expires) VALUES (?1, ?2, ?3, ?4)",
             params![secret_sha256, name, now(), expires],
         )?;
@@ -45,10 +45,10 @@ impl EnrollmentTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn delete_unused(&self, name: &str) -> Result<usize> {
-        Ok(self
-            .store
-            .connection
-            .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
+        Ok(self.store.execute(
+            "DELETE FROM tokens WHERE name = ?1 AND device IS NULL",
+            params![name],
+        )?)
     }
 
     /// Returns the valid tokens that no device has used, ordered by name.
@@ -56,16 +56,16 @@ impl EnrollmentTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn pending(&self) -> Result<Vec<PendingToken>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT name, expires FROM tokens WHERE device IS NULL AND expires > ?1 ORDER BY name",
-        )?;
-        let rows = statement.query_map([now()], |row| {
-            Ok(PendingToken {
-                name: row.get("name")?,
-                expires: row.get("expires")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![now()],
+            |row| {
+                Ok(PendingToken {
+                    name: row.get("name")?,
+                    expires: row.get("expires")?,
+                })
+            },
+        )
     }
 
     /// Returns the rights that a token would grant to a device now. The call is read-only, because anyone can make it.
@@ -73,10 +73,6 @@ impl EnrollmentTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn look_up(&self, secret_sha256: &str, device: &DeviceId, renaming: Renaming) -> Result<Entry> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1")?;
         let token = |row: &Row<'_>| {
             Ok(KnownToken {
                 name: row.get("name")?,
@@ -84,7 +80,11 @@ impl EnrollmentTokens<'_> {
                 device: row.get("device")?,
             })
         };
-        let token = statement.query_row([secret_sha256], token).optional()?;
+        let token = self.store.optional(
+            "SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1",
+            params![secret_sha256],
+            token,
+        )?;
         let Some(KnownToken {
             name,
             expires,
@@ -114,9 +114,9 @@ impl EnrollmentTokens<'_> {
             _ => {}
         }
         // A token for a returning device has the name of that device.
-        let is_taken = self.store.connection.query_row(
+        let is_taken = self.store.row(
             "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?2)",
-            [name.as_str(), device.as_str()],
+            params![name.as_str(), device.as_str()],
             |row| row.get(0),
         )?;
         Ok(if is_taken {

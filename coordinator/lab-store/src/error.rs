@@ -1,21 +1,20 @@
 //! Errors of the store.
 
-use std::path::PathBuf;
-
 use regatta_types::RunId;
-use rusqlite::ErrorCode;
+
+use super::database::{DatabaseAddress, DatabaseError, ErrorKind};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be opened.
-    #[error("cannot open the store {}", .path.display())]
+    #[error("cannot open the store {at}")]
     Open {
-        /// The database's path.
-        path: PathBuf,
+        /// The database's place.
+        at: DatabaseAddress,
         /// The cause.
         #[source]
-        source: rusqlite::Error,
+        source: DatabaseError,
     },
     /// A program with another schema wrote the database.
     #[error(
@@ -37,23 +36,23 @@ pub enum StoreError {
         "power session {session} measures the device with the meter {meter}; hint: wait for its end: `regatta power show {session}`"
     )]
     Measured { session: String, meter: String },
-    /// SQLite failed.
+    /// A lease would name a thread that nothing could recognise.
+    #[error("/proc does not describe this process, so its lease could not be recognised")]
+    ProcessUnknown,
+    /// The database failed.
     #[error("the store failed")]
-    Sqlite(#[from] rusqlite::Error),
+    Database(#[from] DatabaseError),
 }
 
 impl StoreError {
     /// Returns whether the disk or the directory is read-only.
     pub(super) fn is_read_only(&self) -> bool {
-        let (Self::Open { source, .. } | Self::Sqlite(source)) = self else {
-            return false;
-        };
         matches!(
-            source.sqlite_error_code(),
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+            self,
+            Self::Open { source, .. } | Self::Database(source) if source.kind() == ErrorKind::ReadOnly
         )
     }
 }
 
 /// The result type of the store.
-pub type Result<T> = std::result::Result<T, StoreError>;
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;

@@ -4,9 +4,9 @@
 use regatta_text::escape_lines;
 use regatta_types::{DeviceId, RunId};
 use regatta_wire::message::Examined;
-use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, now, values};
+use crate::database::params;
 
 /// The age after which no command waits for an answer.
 const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
@@ -51,12 +51,12 @@ impl Examinations<'_> {
         let old = jiff::Timestamp::now()
             .saturating_sub(FORGOTTEN_AFTER)
             .unwrap_or_default();
-        self.store.connection.execute(
+        self.store.execute(
             "DELETE FROM examinations WHERE requested_at < ?1",
-            [old.to_string()],
+            params![old.to_string()],
         )?;
         let id = RunId::now();
-        self.store.connection.execute(
+        self.store.execute(
             "INSERT INTO examinations (id, device, requested_at) VALUES (?1, ?2, ?3)",
             params![id.to_string(), device.as_str(), now()],
         )?;
@@ -68,18 +68,15 @@ impl Examinations<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn unanswered(&self) -> Result<Vec<OpenExamination>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT examinations.id AS id, device, hellos FROM examinations JOIN devices ON devices.id = device JOIN presence USING (device)
-             WHERE json IS NULL AND refused IS NULL AND online = 1 AND running IS NULL",
-        )?;
-        let rows = statement.query_map([], |row| {
+             WHERE json IS NULL AND refused IS NULL AND online = 1 AND running IS NULL", params![], |row| {
             Ok(OpenExamination {
                 id: values::parsed(row, "id")?,
                 device: values::parsed(row, "device")?,
                 hellos: values::unsigned(row, "hellos")?,
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
     /// Returns the refused requests whose device was not sent `Forget` since the last refusal.
@@ -87,13 +84,11 @@ impl Examinations<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn unacknowledged_refusals(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT id, device FROM examinations WHERE refused IS NOT NULL AND acknowledged = 0",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok((values::parsed(row, "id")?, values::parsed(row, "device")?))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![],
+            |row| Ok((values::parsed(row, "id")?, values::parsed(row, "device")?)),
+        )
     }
 
     /// Records that `Forget` was sent for a request that the device refused. A device that did not receive it refuses again.
@@ -101,9 +96,9 @@ impl Examinations<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn acknowledge_refusal(&self, id: RunId) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE examinations SET acknowledged = 1 WHERE id = ?1",
-            [id.to_string()],
+            params![id.to_string()],
         )?;
         Ok(())
     }
@@ -114,8 +109,9 @@ impl Examinations<'_> {
     /// Returns an error when the store fails.
     pub fn record_report(&self, device: &DeviceId, id: RunId, found: &Examined) -> Result<bool> {
         let first = |text: &str| -> String { text.chars().take(MAX).collect() };
-        let changed = self.store.connection.execute(
-            "UPDATE examinations SET json = coalesce(json, ?3), text = coalesce(text, ?4) WHERE id = ?1 AND device = ?2",
+        let changed = self.store.execute(
+            "UPDATE examinations SET json = coalesce(json, ?3), text = coalesce(text, ?4)
+                 WHERE id = ?1 AND device = ?2",
             params![
                 id.to_string(),
                 device.as_str(),
@@ -131,8 +127,9 @@ impl Examinations<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_refusal(&self, device: &DeviceId, id: RunId, reason: &str) -> Result<bool> {
-        let changed = self.store.connection.execute(
-            "UPDATE examinations SET refused = ?3, acknowledged = 0 WHERE id = ?1 AND device = ?2 AND json IS NULL",
+        let changed = self.store.execute(
+            "UPDATE examinations SET refused = ?3, acknowledged = 0 WHERE id = ?1 AND device = ?2 AND json IS
+                 NULL",
             params![id.to_string(), device.as_str(), reason],
         )?;
         Ok(changed > 0)
@@ -143,17 +140,17 @@ impl Examinations<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn answer(&self, id: RunId) -> Result<Option<Examination>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT json, text, refused FROM examinations WHERE id = ?1")?;
-        let row = statement.query_row([id.to_string()], |row| {
-            let json: Option<String> = row.get("json")?;
-            let text: Option<String> = row.get("text")?;
-            let refused: Option<String> = row.get("refused")?;
-            Ok((json.zip(text), refused))
-        });
-        Ok(match row.optional()? {
+        let row = self.store.optional(
+            "SELECT json, text, refused FROM examinations WHERE id = ?1",
+            params![id.to_string()],
+            |row| {
+                let json: Option<String> = row.get("json")?;
+                let text: Option<String> = row.get("text")?;
+                let refused: Option<String> = row.get("refused")?;
+                Ok((json.zip(text), refused))
+            },
+        )?;
+        Ok(match row {
             Some((Some((json, text)), _)) => Some(Examination::Found { json, text }),
             Some((None, Some(refused))) => Some(Examination::Refused(refused)),
             _ => None,

@@ -3,6 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture fails its test")]
 
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
@@ -12,7 +18,7 @@ use regatta_types::{
     },
 };
 
-use super::{RunDraft, RunOutcome, RunRow, Store};
+use super::{DatabaseAddress, RunDraft, RunOutcome, RunRow, ServerAddress, Store};
 
 /// Creates a performance run of the bundled benchmark on a device.
 pub fn example_draft(device: DeviceId) -> RunDraft {
@@ -121,25 +127,46 @@ pub fn example_record(run: &RunRow, state: &RunState) -> Record {
     }
 }
 
+/// Returns an empty schema of the PostgreSQL database that `REGATTA_TEST_DATABASE` names, or `None` without this variable. With it, the
+/// tests of the store run on PostgreSQL. The same file gets the same schema.
+pub fn server_instead_of(path: &Path) -> Option<DatabaseAddress> {
+    static IN_MEMORY: AtomicU64 = AtomicU64::new(0);
+    let address = std::env::var("REGATTA_TEST_DATABASE").ok()?;
+    let mut hasher = DefaultHasher::new();
+    let directory = path.parent().and_then(|parent| parent.canonicalize().ok());
+    directory.hash(&mut hasher);
+    path.file_name().hash(&mut hasher);
+    if path == Path::new(":memory:") {
+        (std::process::id(), IN_MEMORY.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
+    }
+    let schema = format!("test_{:016x}", hasher.finish());
+    let mut client = postgres::Client::connect(&address, postgres::NoTls).unwrap();
+    let create = format!("SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS {schema}");
+    // Another connection may create it at the same moment.
+    let _ = client.batch_execute(&create);
+    let separator = if address.contains('?') { '&' } else { '?' };
+    let address = format!("{address}{separator}options=-csearch_path%3D{schema}");
+    let server = ServerAddress::new(&address, None).unwrap();
+    Some(DatabaseAddress::Server(Box::new(server)))
+}
+
 impl Store {
     /// Lets the database of this connection get no further page, as on a full disk, or ends that.
     pub fn set_full(&self, is_full: bool) {
+        let connection = self.database.sqlite().unwrap();
         let set = |pages: u32| {
             let pragma = format!("PRAGMA max_page_count = {pages}");
-            self.connection.query_row(&pragma, [], |_| Ok(())).unwrap();
+            connection.query_row(&pragma, [], |_| Ok(())).unwrap();
         };
         if !is_full {
             return set(u32::MAX - 1);
         }
-        self.connection
+        connection
             .execute_batch("CREATE TABLE IF NOT EXISTS filler (content BLOB)")
             .unwrap();
         // SQLite never sets less than the database has.
         set(1);
-        let fill = || {
-            self.connection
-                .execute("INSERT INTO filler VALUES (zeroblob(2000))", [])
-        };
+        let fill = || connection.execute("INSERT INTO filler VALUES (zeroblob(2000))", []);
         let error = std::iter::repeat_with(fill)
             .find_map(|filled| filled.err())
             .unwrap();

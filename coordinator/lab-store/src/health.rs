@@ -2,10 +2,10 @@
 //! of changes is append-only. This file does not decide which failures are a device's.
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Serialize;
 
 use super::{Result, Store, now, values};
+use crate::database::{Row, params};
 
 /// The health of a device: whether to trust it with runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
@@ -253,14 +253,14 @@ impl HealthChange<'_> {
 }
 
 /// Reads the columns of `device_health`. They are NULL in a join for a device without a row.
-pub(super) fn health(row: &Row<'_>) -> rusqlite::Result<HealthRow> {
+pub(super) fn health(row: &Row<'_>) -> Result<HealthRow> {
     let verdict: Option<String> = row.get("verdict")?;
     let drained: Option<String> = row.get("drained")?;
     let maintenance = match drained {
         None => None,
         Some(since) => Some(Maintenance {
             since,
-            by: row.get::<_, Option<String>>("drained_by")?.unwrap_or_default(),
+            by: row.get::<Option<String>>("drained_by")?.unwrap_or_default(),
             note: row.get("drain_note")?,
         }),
     };
@@ -273,8 +273,8 @@ pub(super) fn health(row: &Row<'_>) -> rusqlite::Result<HealthRow> {
         cause: row.get("cause")?,
         since: row.get("since")?,
         by: row.get("judged_by")?,
-        failures: row.get::<_, Option<u32>>("failures")?.unwrap_or(0),
-        needs_operator: row.get::<_, Option<bool>>("needs_operator")?.unwrap_or(false),
+        failures: row.get::<Option<u32>>("failures")?.unwrap_or(0),
+        needs_operator: row.get::<Option<bool>>("needs_operator")?.unwrap_or(false),
         maintenance,
     })
 }
@@ -291,11 +291,11 @@ impl Health<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, device: &DeviceId) -> Result<HealthRow> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM device_health WHERE device = ?1")?;
-        let found = statement.query_row([device.as_str()], health).optional()?;
+        let found = self.store.optional(
+            "SELECT * FROM device_health WHERE device = ?1",
+            params![device.as_str()],
+            health,
+        )?;
         Ok(found.unwrap_or_default())
     }
 
@@ -314,25 +314,22 @@ impl Health<'_> {
     /// Returns an error when the store fails.
     pub fn change(&self, device: &DeviceId, change: HealthChange<'_>, by: &str) -> Result<Option<HealthRow>> {
         let run = change.run().map(|run| run.to_string());
-        let is_logged: bool = self
-            .store
-            .connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM device_log WHERE device = ?1 AND run = ?2)")?
-            .query_row(params![device.as_str(), run], |row| row.get(0))?;
+        let is_logged: bool = self.store.row(
+            "SELECT EXISTS (SELECT 1 FROM device_log WHERE device = ?1 AND run = ?2)",
+            params![device.as_str(), run],
+            |row| row.get(0),
+        )?;
         let at = now();
         let next = self.get(device)?.after(change, &at, by);
         let Some(next) = next.filter(|_| !is_logged) else {
             return Ok(None);
         };
         let drained = next.maintenance.as_ref();
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO device_health (device, verdict, cause, since, judged_by, failures, needs_operator,
-                     drained, drained_by, drain_note)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            )?
-            .execute(params![
+        self.store.execute(
+            "INSERT INTO device_health (device, verdict, cause, since, judged_by, failures, needs_operator,
+                 drained, drained_by, drain_note) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                 ON CONFLICT (device) DO UPDATE SET verdict = ?2, cause = ?3, since = ?4, judged_by = ?5, failures =
+                 ?6, needs_operator = ?7, drained = ?8, drained_by = ?9, drain_note = ?10", params![
                 device.as_str(),
                 next.verdict.as_str(),
                 next.cause,
@@ -344,13 +341,10 @@ impl Health<'_> {
                 drained.map(|drained| &drained.by),
                 drained.and_then(|drained| drained.note.as_ref()),
             ])?;
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO device_log (device, at, change, health, reason, changed_by, run)
+        self.store.execute(
+            "INSERT INTO device_log (device, at, change, health, reason, changed_by, run)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
-            .execute(params![
+            params![
                 device.as_str(),
                 at,
                 change.words(),
@@ -358,7 +352,8 @@ impl Health<'_> {
                 change.reason(),
                 by,
                 run,
-            ])?;
+            ],
+        )?;
         Ok(Some(next))
     }
 
@@ -367,21 +362,20 @@ impl Health<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn log(&self, device: &DeviceId) -> Result<Vec<HealthLogEntry>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM device_log WHERE device = ?1 ORDER BY number")?;
-        let rows = statement.query_map([device.as_str()], |row| {
-            Ok(HealthLogEntry {
-                at: row.get("at")?,
-                change: row.get("change")?,
-                health: row.get("health")?,
-                reason: row.get("reason")?,
-                by: row.get("changed_by")?,
-                run: values::optional_parsed(row, "run")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM device_log WHERE device = ?1 ORDER BY number",
+            params![device.as_str()],
+            |row| {
+                Ok(HealthLogEntry {
+                    at: row.get("at")?,
+                    change: row.get("change")?,
+                    health: row.get("health")?,
+                    reason: row.get("reason")?,
+                    by: row.get("changed_by")?,
+                    run: values::optional_parsed(row, "run")?,
+                })
+            },
+        )
     }
 }
 

@@ -2,9 +2,9 @@
 //! again, also after a restart of the coordinator. This file does not decide what a session shows.
 
 use regatta_types::DeviceId;
-use rusqlite::params;
 
 use super::{Result, Store, values};
+use crate::database::params;
 
 /// The number of sessions that are kept of each device.
 pub const MAX_HEARD_SESSIONS: usize = 64;
@@ -33,24 +33,22 @@ impl HeardSessions<'_> {
     /// Returns an error when the store fails.
     pub fn record(&self, heard: &HeardSession) -> Result<()> {
         let (device, session) = (heard.device.as_str(), heard.session.cast_signed());
-        let newest: i64 = self
-            .store
-            .connection
-            .prepare_cached("SELECT coalesce(max(position), 0) FROM heard_sessions WHERE device = ?1")?
-            .query_row([device], |row| row.get(0))?;
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO heard_sessions (device, session, newest, position) VALUES (?1, ?2, ?3, ?4 + 1)
-                 ON CONFLICT (device, session) DO UPDATE SET newest = ?3, position = CASE position WHEN ?4 THEN ?4 ELSE ?4 + 1 END
-                 WHERE newest <> ?3 OR position <> ?4",
-            )?
-            .execute(params![device, session, heard.newest, newest])?;
+        let newest: i64 = self.store.row(
+            "SELECT coalesce(max(position), 0) FROM heard_sessions WHERE device = ?1",
+            params![device],
+            |row| row.get(0),
+        )?;
+        self.store.execute(
+            "INSERT INTO heard_sessions (device, session, newest, position) VALUES (?1, ?2, ?3, ?4 + 1)
+             ON CONFLICT (device, session) DO UPDATE SET newest = ?3, position = CASE position WHEN ?4 THEN ?4 ELSE ?4 + 1 END
+             WHERE newest <> ?3 OR position <> ?4",
+            params![device, session, heard.newest, newest],
+        )?;
         let oldest = newest + 1 - i64::try_from(MAX_HEARD_SESSIONS).unwrap_or(i64::MAX);
-        self.store
-            .connection
-            .prepare_cached("DELETE FROM heard_sessions WHERE device = ?1 AND position <= ?2")?
-            .execute(params![device, oldest])?;
+        self.store.execute(
+            "DELETE FROM heard_sessions WHERE device = ?1 AND position <= ?2",
+            params![device, oldest],
+        )?;
         Ok(())
     }
 
@@ -59,19 +57,18 @@ impl HeardSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<HeardSession>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT device, session, newest FROM heard_sessions ORDER BY device, position")?;
-        let rows = statement.query_map([], |row| {
-            let session: i64 = row.get("session")?;
-            Ok(HeardSession {
-                device: values::parsed(row, "device")?,
-                session: session.cast_unsigned(),
-                newest: row.get("newest")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT device, session, newest FROM heard_sessions ORDER BY device, position",
+            params![],
+            |row| {
+                let session: i64 = row.get("session")?;
+                Ok(HeardSession {
+                    device: values::parsed(row, "device")?,
+                    session: session.cast_unsigned(),
+                    newest: row.get("newest")?,
+                })
+            },
+        )
     }
 }
 

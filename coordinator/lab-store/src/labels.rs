@@ -7,10 +7,10 @@ use std::{
 };
 
 use regatta_types::DeviceId;
-use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Store, values};
+use crate::database::params;
 
 /// The label of a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,6 +26,17 @@ pub struct InvalidLabel(String);
 
 /// The longest label.
 const MAX: usize = 63;
+
+impl DeviceLabel {
+    /// Separates stored labels, which contain no space.
+    pub(super) fn list(joined: Option<String>) -> Vec<Self> {
+        let joined = joined.unwrap_or_default();
+        joined
+            .split_whitespace()
+            .map(|label| Self(label.to_owned()))
+            .collect()
+    }
+}
 
 impl FromStr for DeviceLabel {
     type Err = InvalidLabel;
@@ -65,14 +76,14 @@ impl DeviceLabels<'_> {
     ) -> Result<()> {
         self.store.all_or_nothing(|store| {
             for label in removed {
-                store.connection.execute(
+                store.execute(
                     "DELETE FROM device_labels WHERE device = ?1 AND label = ?2",
                     params![device.as_str(), label.0],
                 )?;
             }
             for label in added {
-                store.connection.execute(
-                    "INSERT OR IGNORE INTO device_labels (device, label) VALUES (?1, ?2)",
+                store.execute(
+                    "INSERT INTO device_labels (device, label) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                     params![device.as_str(), label.0],
                 )?;
             }
@@ -85,16 +96,13 @@ impl DeviceLabels<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<BTreeMap<DeviceLabel, BTreeSet<DeviceId>>> {
-        let mut statement = self
+        let rows: Vec<_> = self
             .store
-            .connection
-            .prepare_cached("SELECT label, device FROM device_labels")?;
-        let rows = statement.query_map([], |row| {
-            Ok((DeviceLabel(row.get("label")?), values::parsed(row, "device")?))
-        })?;
+            .rows("SELECT label, device FROM device_labels", params![], |row| {
+                Ok((DeviceLabel(row.get("label")?), values::parsed(row, "device")?))
+            })?;
         let mut labels = BTreeMap::new();
-        for row in rows {
-            let (label, device) = row?;
+        for (label, device) in rows {
             labels.entry(label).or_insert_with(BTreeSet::new).insert(device);
         }
         Ok(labels)

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::params;
 
 use super::{LeaseState, LeasedDevice, Meters, Result, RunDraft, Runs, StoreError, values};
+use crate::database::params;
 
 impl Meters<'_> {
     /// Returns the devices that power sessions have leased. Stale leases do not count.
@@ -97,19 +97,17 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn beside_session(&self, session: &str) -> Result<Vec<RunId>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT runs.id AS id, recorded, begun FROM runs JOIN power_sessions AS session ON session.device = runs.device
-             WHERE session.id = ?1 AND spec_sha256 IS NOT NULL AND runs.id IS NOT ranging AND runs.id IS NOT testing
-                 AND ((recorded IS NULL AND lost = 0) OR substr(recorded, 1, 19) >= substr(begun, 1, 19))
-                 AND (session.ended IS NULL OR created <= session.ended)
-             ORDER BY runs.id",
-        )?;
-        let rows = statement.query_map([session], |row| {
+        let rows = self.store.rows(
+            "SELECT runs.id AS id, recorded, begun FROM runs JOIN power_sessions AS session
+                 ON session.device = runs.device WHERE session.id = ?1 AND spec_sha256 IS NOT NULL AND runs.id IS
+                 DISTINCT FROM ranging AND runs.id IS DISTINCT FROM testing AND ((recorded IS NULL AND lost = 0) OR
+                 substr(recorded, 1, 19) >= substr(begun, 1, 19)) AND (session.ended IS NULL OR created <=
+                 session.ended) ORDER BY runs.id", params![session], |row| {
             let recorded: Option<String> = row.get("recorded")?;
             let begun: String = row.get("begun")?;
             Ok((values::parsed(row, "id")?, recorded, begun))
         })?;
-        let rows: Vec<(RunId, Option<String>, String)> = rows.collect::<rusqlite::Result<_>>()?;
+        let rows: Vec<(RunId, Option<String>, String)> = rows;
         // Texts of times with and without a fraction of the second do not sort by time.
         let time = |text: &str| text.parse::<jiff::Timestamp>().ok();
         let is_beside = |recorded: &Option<String>, begun: &str| {
@@ -124,11 +122,14 @@ impl Runs<'_> {
     }
 
     fn unfinished_where(&self, device: &DeviceId, condition: &str) -> Result<Vec<RunId>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "SELECT id FROM runs WHERE device = ?1 AND (recorded IS NULL OR pending_abort IS NOT NULL) AND {condition} ORDER BY id"
-        ))?;
-        let rows = statement.query_map(params![device.as_str()], |row| values::parsed(row, "id"))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!(
+            "SELECT id FROM runs WHERE device = ?1 AND (recorded IS NULL OR pending_abort IS NOT NULL) AND
+                     {condition} ORDER BY id"
+        ),
+            params![device.as_str()],
+            |row| values::parsed(row, "id"),
+        )
     }
 }
 

@@ -1,10 +1,9 @@
-//! The store: one SQLite database per workspace.
+//! The store: one database per workspace, in SQLite or PostgreSQL.
 //!
 //! The store holds the authoritative state. Every other part reads its work from it, so a coordinator may be killed at any point and
 //! continue after a restart.
 //!
-//! Several connections are open at once (ingest, dispatch, finish, commands). WAL lets them read while one writes, and every commit is
-//! flushed to disk before it returns. The files of runs are stored beside the database.
+//! Several connections are open at once (ingest, dispatch, finish, commands). The files of runs are stored beside the database.
 
 mod aggregates;
 mod assets;
@@ -17,6 +16,7 @@ mod cells;
 pub mod change_notifier;
 mod counts;
 mod current_runs;
+pub mod database;
 mod device_checks;
 mod devices;
 mod enrollment_tokens;
@@ -33,6 +33,7 @@ mod live_runs;
 mod logins;
 mod members;
 mod meters;
+mod moving;
 mod numbers;
 mod open_runs;
 mod page_tokens;
@@ -58,12 +59,7 @@ mod versions;
 mod wall_ratios;
 pub mod workspace;
 
-use std::{
-    io::{self, Write as _},
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 pub use assets::{AssetRow, Assets};
 pub use attempts::{AttemptEnd, AttemptRow, AttemptWork, Attempts, NewAttempt};
@@ -82,6 +78,7 @@ pub use labels::{DeviceLabel, DeviceLabels};
 pub use live_runs::LiveRun;
 pub use members::{Entry, Members, MembersVersion, NewCertificate, Renaming};
 pub use meters::{Lease, LeaseState, Leased, LeasedDevice, MeterRow, Meters};
+pub use moving::{MoveError, Moved};
 pub use numbers::Numbers;
 pub use open_runs::OpenRun;
 pub use page_tokens::{NewPageToken, PageRole, PageToken, PageTokens};
@@ -98,7 +95,6 @@ pub use run_pages::RunSelection;
 pub use run_removal::RunRemoval;
 pub use run_request::{RequestedEngine, RequestedState, RunRequest, SystemChoice};
 pub use runs::{RunRow, Runs};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use service::Service;
 pub use staged_runs::{StagedRuns, StagedTreeRow};
 pub use stored_words::{CampaignState, CellState, Placement, StatePreset};
@@ -107,87 +103,114 @@ pub use unknown_runs::UnknownRuns;
 pub use versions::OtherVersion;
 pub use wall_ratios::WallRatio;
 
+use database::{Database, Postgres, Row, Sqlite, Step, Value};
+pub use database::{DatabaseAddress, DatabaseError, ServerAddress, shorten_waits};
+
 /// The coordinator as the author of a change.
 pub const COORDINATOR: &str = "coordinator";
-/// The longest wait for another connection's write.
-const BUSY: Duration = Duration::from_secs(30);
-/// The wait after which the user gets a message.
-const WARN_AFTER: Duration = Duration::from_secs(2);
-/// Longest wait in a process that is about to end.
-const LAST_WAIT: Duration = Duration::from_secs(1);
-/// Whether this process is about to end.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
-/// IMMEDIATE: a transaction that starts with a read must not fail later because another connection has written.
-const BEGIN: &str = "BEGIN IMMEDIATE";
-const COMMIT: &str = "COMMIT";
-const ROLLBACK: &str = "ROLLBACK";
-/// The interval between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection to the store. It provides one type per aggregate, for example [`Runs`].
 #[derive(Debug)]
 pub struct Store {
-    connection: Connection,
+    database: Box<dyn Database>,
 }
 
 impl Store {
-    /// Opens the database. Creates it if it is missing.
+    /// Opens a database in a file. Creates it if it is missing.
     ///
     /// # Errors
     /// Returns [`StoreError`] when the database cannot be opened or a newer program wrote it.
     pub fn open(path: &Path) -> Result<Self> {
-        match Self::open_to_write(path) {
-            Err(error) if error.is_read_only() && path.exists() => Self::open_to_read(path),
-            opened => opened,
+        #[cfg(any(test, feature = "fixtures"))]
+        if let Some(server) = examples::server_instead_of(path) {
+            return Self::connect(&server);
+        }
+        Self::connect(&DatabaseAddress::File(path.to_owned()))
+    }
+
+    /// Opens the database of a lab. Creates a missing file, and the tables in an empty database.
+    ///
+    /// # Errors
+    /// Returns [`StoreError`] when the database cannot be opened or a newer program wrote it.
+    pub fn connect(address: &DatabaseAddress) -> Result<Self> {
+        let failed = |source| StoreError::Open {
+            at: address.clone(),
+            source,
+        };
+        let path = match address {
+            DatabaseAddress::File(path) => path,
+            DatabaseAddress::Server(server) => {
+                let database = Postgres::open((**server).clone()).map_err(failed)?;
+                schema::create_on_server(&database)?;
+                return Ok(Self::of(database));
+            }
+        };
+        let written = Sqlite::open(path)
+            .map_err(failed)
+            .and_then(|database| schema::create_in_file(&database).map(|()| database));
+        match written {
+            Err(error) if error.is_read_only() && path.exists() => {
+                Ok(Self::of(Sqlite::open_to_read(path).map_err(failed)?))
+            }
+            written => written.map(Self::of),
         }
     }
 
-    /// Opens a database on a read-only disk, such as an archived workspace. Nothing is written.
-    fn open_to_read(path: &Path) -> Result<Self> {
-        let open = |source| StoreError::Open {
-            path: path.to_owned(),
-            source,
-        };
-        let log = path.with_extension("db-wal");
-        // Without a write-ahead log the database file is complete. SQLite would create a log and cannot, hence `immutable`.
-        let is_all = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
-        let name = path
-            .to_string_lossy()
-            .replace('%', "%25")
-            .replace('?', "%3f")
-            .replace('#', "%23");
-        let uri = format!("file:{name}{}", if is_all { "?immutable=1" } else { "" });
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let mut connection = Connection::open_with_flags(uri, flags).map_err(open)?;
-        connection.busy_handler(Some(wait)).map_err(open)?;
-        Ok(Self { connection })
-    }
-
-    fn open_to_write(path: &Path) -> Result<Self> {
-        let open = |source| StoreError::Open {
-            path: path.to_owned(),
-            source,
-        };
-        let mut connection = Connection::open(path).map_err(open)?;
-        connection.busy_handler(Some(wait)).map_err(open)?;
-        write_ahead(&connection).map_err(open)?;
-        connection
-            .pragma_update(None, "synchronous", "FULL")
-            .map_err(open)?;
-        connection
-            .pragma_update(None, "foreign_keys", "ON")
-            .map_err(open)?;
-        let mut store = Self { connection };
-        schema::create(&mut store.connection)?;
-        Ok(store)
+    fn of(database: impl Database + 'static) -> Self {
+        Self {
+            database: Box::new(database),
+        }
     }
 
     /// Sets how long to wait for another connection's write.
     ///
     /// # Errors
-    /// Returns an error when SQLite refuses.
+    /// Returns an error when the database refuses.
     pub fn set_patience(&self, patience: Duration) -> Result<()> {
-        Ok(self.connection.busy_timeout(patience)?)
+        Ok(self.database.set_patience(patience)?)
+    }
+
+    /// Executes a statement. Returns the number of rows that it changed.
+    fn execute(&self, sql: &str, params: &[Value<'_>]) -> Result<usize> {
+        Ok(self.database.execute(sql, params)?)
+    }
+
+    /// Returns the rows of a query, as `read` converts them.
+    fn rows<T, C: FromIterator<T>>(
+        &self,
+        sql: &str,
+        params: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<C> {
+        let mut rows = Vec::new();
+        self.database.query(sql, params, &mut |row| {
+            rows.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(rows.into_iter().collect())
+    }
+
+    /// Returns the first row of a query, if there is one.
+    fn optional<T>(
+        &self,
+        sql: &str,
+        params: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut first = None;
+        self.database.query(sql, params, &mut |row| {
+            if first.is_none() {
+                first = Some(read(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(first)
+    }
+
+    /// Returns the row of a query that always has one.
+    fn row<T>(&self, sql: &str, params: &[Value<'_>], read: impl FnMut(&Row<'_>) -> Result<T>) -> Result<T> {
+        self.optional(sql, params, read)?
+            .ok_or_else(|| DatabaseError::NoRow.into())
     }
 
     /// Does `work` in one transaction, or within the one that [`Self::begin`] has opened: then an error undoes only the changes
@@ -196,14 +219,15 @@ impl Store {
     /// # Errors
     /// Returns the error of `work` after a rollback, or an error when the transaction fails.
     pub fn all_or_nothing<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
-        let (begin, commit, rollback) = if self.connection.is_autocommit() {
-            (BEGIN, COMMIT, ROLLBACK)
+        let (commit, rollback) = if self.database.is_in_transaction() {
+            self.database.transact(Step::Save)?;
+            (Step::Keep, Step::Restore)
         } else {
-            ("SAVEPOINT part", "RELEASE part", "ROLLBACK TO part; RELEASE part")
+            self.database.transact(Step::Begin)?;
+            (Step::Commit, Step::Rollback)
         };
-        self.connection.execute_batch(begin)?;
         match work(self) {
-            Ok(value) => match self.connection.execute_batch(commit) {
+            Ok(value) => match self.database.transact(commit) {
                 Ok(()) => Ok(value),
                 Err(error) => {
                     self.undo(rollback);
@@ -218,10 +242,10 @@ impl Store {
     }
 
     /// Rolls back an open transaction or a part of it. After some errors, such as a full disk, SQLite has already rolled back everything.
-    fn undo(&self, rollback: &str) {
-        if !self.connection.is_autocommit() {
+    fn undo(&self, rollback: Step) {
+        if self.database.is_in_transaction() {
             // The caller returns the first error.
-            let _ = self.connection.execute_batch(rollback);
+            let _ = self.database.transact(rollback);
         }
     }
 
@@ -230,7 +254,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the transaction cannot begin.
     pub fn begin(&self) -> Result<()> {
-        Ok(self.connection.execute_batch(BEGIN)?)
+        Ok(self.database.transact(Step::Begin)?)
     }
 
     /// Makes the changes since [`Self::begin`] durable.
@@ -238,9 +262,9 @@ impl Store {
     /// # Errors
     /// Returns an error when they cannot be written. They are undone then, and no transaction is open.
     pub fn commit(&self) -> Result<()> {
-        let committed = self.connection.execute_batch(COMMIT);
+        let committed = self.database.transact(Step::Commit);
         if committed.is_err() {
-            self.undo(ROLLBACK);
+            self.undo(Step::Rollback);
         }
         Ok(committed?)
     }
@@ -250,52 +274,8 @@ impl Store {
     /// # Errors
     /// Returns an error when the database cannot be read.
     pub fn data_version(&self) -> Result<i64> {
-        Ok(self
-            .connection
-            .pragma_query_value(None, "data_version", |row| row.get(0))?)
+        Ok(self.database.changes()?)
     }
-}
-
-/// Enables write-ahead logging. When another process does the same at that moment, SQLite skips the busy handler, so this function
-/// retries.
-fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
-    let mut times = 0;
-    loop {
-        match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait(times) => {
-                times += 1;
-            }
-            done => return done,
-        }
-    }
-}
-
-/// Waits for another connection's lock, and prints a message when the wait is long. Returns `false` after the longest wait.
-fn wait(times: i32) -> bool {
-    let Ok(times) = u32::try_from(times) else {
-        return false;
-    };
-    std::thread::sleep(PAUSE);
-    if PAUSE * times == WARN_AFTER {
-        // Commands have no log. A closed standard error is ignored.
-        let _ = writeln!(
-            io::stderr(),
-            "the store is locked by another program; waiting for it up to {} s",
-            BUSY.as_secs()
-        );
-    }
-    let longest = if IS_ENDING.load(Ordering::Relaxed) {
-        LAST_WAIT
-    } else {
-        BUSY
-    };
-    PAUSE * times < longest
-}
-
-/// Shortens every wait for another program's lock, also those that have begun, because this process is about to end. Nothing that
-/// could not be written is acknowledged, so devices send it again.
-pub fn shorten_waits() {
-    IS_ENDING.store(true, Ordering::Relaxed);
 }
 
 /// Returns the current time in the format of every table: RFC 3339 UTC.

@@ -3,6 +3,7 @@
 use regatta_types::{RunId, StreamName, documents::RunSpec};
 
 use super::{Result, RunDraft, Runs, values};
+use crate::database::params;
 
 /// A run that sends its accuracy log while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,19 +30,16 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn live(&self) -> Result<Vec<LiveRun>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT runs.id AS run, draft, name, committed FROM runs JOIN streams ON streams.run = runs.id
-             WHERE recorded IS NULL AND lost = 0 AND abort IS NULL AND phase = 'running'
-                 AND json_extract(draft, '$.spec.delivery') = 'live' AND name = 'mlperf_log_accuracy.json' AND committed > 0",
-        )?;
-        let rows = statement.query_map([], |row| {
+        self.store.rows(
+            "SELECT runs.id AS run, draft, name, committed FROM runs JOIN streams
+                 ON streams.run = runs.id WHERE recorded IS NULL AND lost = 0 AND abort IS NULL AND phase = 'running'
+                 AND draft -> 'spec' ->> 'delivery' = 'live' AND name = 'mlperf_log_accuracy.json' AND committed > 0", params![], |row| {
             Ok(LiveRun {
                 run: values::parsed(row, "run")?,
                 accuracy_log: values::parsed(row, "name")?,
                 committed: values::unsigned(row, "committed")?,
                 draft: row.get("draft")?,
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }

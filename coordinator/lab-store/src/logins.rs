@@ -1,9 +1,9 @@
 //! The SSH logins by which devices were deployed to. A power session starts the official client there.
 
 use regatta_types::DeviceId;
-use rusqlite::OptionalExtension as _;
 
 use super::{Devices, Result};
+use crate::database::params;
 
 impl Devices<'_> {
     /// Stores the login `user@host[:port]` of a device's newest deployment.
@@ -11,10 +11,10 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn set_login(&self, device: &DeviceId, destination: &str) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "INSERT INTO logins (device, destination) VALUES (?1, ?2)
              ON CONFLICT (device) DO UPDATE SET destination = ?2",
-            [device.as_str(), destination],
+            params![device.as_str(), destination],
         )?;
         Ok(())
     }
@@ -24,13 +24,11 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn login(&self, device: &DeviceId) -> Result<Option<String>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare("SELECT destination FROM logins WHERE device = ?1")?;
-        Ok(statement
-            .query_row([device.as_str()], |row| row.get(0))
-            .optional()?)
+        self.store.optional(
+            "SELECT destination FROM logins WHERE device = ?1",
+            params![device.as_str()],
+            |row| row.get(0),
+        )
     }
 }
 

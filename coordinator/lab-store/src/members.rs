@@ -1,9 +1,9 @@
 //! Members of the fleet: the admitted devices and their certificates. `devices` contains their descriptions from hellos.
 
 use regatta_types::{DeviceId, documents::end_reason};
-use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Result, Store, now, values};
+use crate::database::{Row, params};
 
 /// An enrolled device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct NewCertificate<'a> {
     pub not_after: &'a str,
 }
 
-fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
+fn member(row: &Row<'_>) -> Result<MemberRow> {
     Ok(MemberRow {
         device: values::parsed(row, "device")?,
         name: row.get("name")?,
@@ -93,12 +93,12 @@ impl Members<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn is_name_taken(&self, name: &str, except: Option<&DeviceId>) -> Result<bool> {
-        Ok(self.store.connection.query_row(
+        self.store.row(
             "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?3)
-                 OR EXISTS (SELECT 1 FROM tokens WHERE name = ?1 AND device IS NULL AND expires > ?2)",
+             OR EXISTS (SELECT 1 FROM tokens WHERE name = ?1 AND device IS NULL AND expires > ?2)",
             params![name, now(), except.map_or("", DeviceId::as_str)],
             |row| row.get(0),
-        )?)
+        )
     }
 
     /// Enrolls a device with a token. The same device may use the token again until it expires, because an answer can get lost.
@@ -114,24 +114,20 @@ impl Members<'_> {
         renaming: Renaming,
     ) -> Result<Entry> {
         self.store.all_or_nothing(|store| {
-            let entry = store.enrollment_tokens().look_up(secret_sha256, device, renaming)?;
+            let entry = store
+                .enrollment_tokens()
+                .look_up(secret_sha256, device, renaming)?;
             let Entry::Granted(name) = &entry else {
                 return Ok(entry);
             };
-            store.connection.execute(
+            store.execute(
                 "UPDATE tokens SET device = ?2 WHERE secret_sha256 = ?1",
                 params![secret_sha256, device.as_str()],
             )?;
-            store.connection.execute(
+            store.execute(
                 "INSERT INTO members (device, name, public_key, enrolled, not_after) VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT (device) DO UPDATE SET name = ?2",
-                params![
-                    device.as_str(),
-                    name,
-                    public_key,
-                    now(),
-                    certificate.not_after
-                ],
+                params![device.as_str(), name, public_key, now(), certificate.not_after],
             )?;
             store.members().add_certificate(device, certificate)?;
             Ok(entry)
@@ -143,11 +139,11 @@ impl Members<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add_certificate(&self, device: &DeviceId, certificate: NewCertificate<'_>) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "INSERT INTO certificates (serial, device) VALUES (?1, ?2)",
             params![certificate.serial, device.as_str()],
         )?;
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE members SET not_after = ?2 WHERE device = ?1",
             params![device.as_str(), certificate.not_after],
         )?;
@@ -159,11 +155,11 @@ impl Members<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, device: &DeviceId) -> Result<Option<MemberRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM members WHERE device = ?1")?;
-        Ok(statement.query_row([device.as_str()], member).optional()?)
+        self.store.optional(
+            "SELECT * FROM members WHERE device = ?1",
+            params![device.as_str()],
+            member,
+        )
     }
 
     /// Returns every member, removed or not, by name.
@@ -171,12 +167,8 @@ impl Members<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<MemberRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM members ORDER BY name, device")?;
-        let rows = statement.query_map([], member)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store
+            .rows("SELECT * FROM members ORDER BY name, device", params![], member)
     }
 
     /// Returns a value that changes when a device is enrolled or removed. Rows of members are never deleted, and a removal is final.
@@ -184,17 +176,17 @@ impl Members<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn version(&self) -> Result<MembersVersion> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT count(*) AS all_members, count(removed) AS removed FROM members")?;
         let version = |row: &Row<'_>| {
             Ok(MembersVersion {
                 all: values::unsigned(row, "all_members")?,
                 removed: values::unsigned(row, "removed")?,
             })
         };
-        Ok(statement.query_row([], version)?)
+        self.store.row(
+            "SELECT count(*) AS all_members, count(removed) AS removed FROM members",
+            params![],
+            version,
+        )
     }
 
     /// Removes a device permanently: its key, its certificates, and its runs without a record. It gets no command any more, so no abort of it
@@ -204,10 +196,10 @@ impl Members<'_> {
     /// Returns an error when the store fails.
     pub fn remove(&self, device: &DeviceId, name: &str, public_key: &[u8; 32]) -> Result<()> {
         self.store.all_or_nothing(|store| {
-            store.connection.execute(
+            store.execute(
                 "INSERT INTO members (device, name, public_key, enrolled, not_after, removed)
-                     VALUES (?1, ?2, ?3, ?4, ?4, ?4)
-                 ON CONFLICT (device) DO UPDATE SET removed = ?4 WHERE removed IS NULL",
+                     VALUES (?1, ?2, ?3, ?4, ?4, ?4) ON CONFLICT (device) DO UPDATE
+                     SET removed = ?4 WHERE members.removed IS NULL",
                 params![device.as_str(), name, public_key, now()],
             )?;
             store.devices().mark_offline(device)?;
@@ -228,10 +220,11 @@ impl Members<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn revoked_serials(&self) -> Result<Vec<Vec<u8>>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT serial FROM certificates JOIN members USING (device) WHERE removed IS NOT NULL ORDER BY serial",
-        )?;
-        let rows = statement.query_map([], |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT serial FROM certificates JOIN members USING (device)
+                 WHERE removed IS NOT NULL ORDER BY serial",
+            params![],
+            |row| row.get(0),
+        )
     }
 }

@@ -10,11 +10,11 @@ use regatta_types::{
     DeviceId, RunId,
     documents::{EndCause, MeterSettings, RecordedFailure},
 };
-use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Result, Store, now, values};
+use super::{Result, Store, StoreError, now, values};
 use crate::boot_id;
+use crate::database::{Row, params};
 
 /// A meter of the lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,11 +162,7 @@ pub enum Leased {
     Gone,
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()).into())
-}
-
-fn meter(row: &Row<'_>) -> rusqlite::Result<MeterRow> {
+fn meter(row: &Row<'_>) -> Result<MeterRow> {
     let session: Option<String> = row.get("session")?;
     let lease = match session {
         Some(session) => Some(Lease {
@@ -202,11 +198,12 @@ impl Meters<'_> {
         } else {
             "DO NOTHING"
         };
-        let kept = self.store.connection.execute(
+        let kept = self.store.execute(
             &format!(
-                "INSERT INTO meters (name, settings, added) VALUES (?1, ?2, ?3) ON CONFLICT (name) {conflict}"
+                "INSERT INTO meters (name, settings, added) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (name) {conflict}"
             ),
-            params![name, json(settings)?, now()],
+            params![name, values::to_json(settings)?, now()],
         )?;
         Ok(kept > 0)
     }
@@ -216,10 +213,10 @@ impl Meters<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn remove(&self, name: &str) -> Result<bool> {
-        let dropped = self
-            .store
-            .connection
-            .execute("DELETE FROM meters WHERE name = ?1 AND session IS NULL", [name])?;
+        let dropped = self.store.execute(
+            "DELETE FROM meters WHERE name = ?1 AND session IS NULL",
+            params![name],
+        )?;
         Ok(dropped > 0)
     }
 
@@ -228,12 +225,8 @@ impl Meters<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<MeterRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare("SELECT * FROM meters ORDER BY name")?;
-        let rows = statement.query_map([], meter)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store
+            .rows("SELECT * FROM meters ORDER BY name", params![], meter)
     }
 
     /// Returns one meter.
@@ -241,11 +234,8 @@ impl Meters<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, name: &str) -> Result<Option<MeterRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM meters WHERE name = ?1")?;
-        Ok(statement.query_row([name], meter).optional()?)
+        self.store
+            .optional("SELECT * FROM meters WHERE name = ?1", params![name], meter)
     }
 
     /// Leases a meter and the device that it measures to a session of this thread, both or neither. The session of a stale lease fails in
@@ -254,10 +244,7 @@ impl Meters<'_> {
     /// # Errors
     /// Returns an error when the store fails or this process cannot be identified.
     pub fn lease(&self, name: &str, session: &str, device: &DeviceId) -> Result<Leased> {
-        let holder = Holder::this_thread().ok_or_else(|| {
-            let sentence = "/proc does not describe this process, so its lease could not be recognised";
-            rusqlite::Error::ToSqlConversionFailure(sentence.into())
-        })?;
+        let holder = Holder::this_thread().ok_or(StoreError::ProcessUnknown)?;
         self.store.all_or_nothing(|store| {
             let lease = store.meters().get(name)?.and_then(|row| row.lease);
             // A lease of this thread is left of a session whose end could not be stored.
@@ -278,9 +265,9 @@ impl Meters<'_> {
             if !runs.is_empty() {
                 return Ok(Leased::DeviceHasRuns(runs));
             }
-            let leased = store.connection.execute(
+            let leased = store.execute(
                 "UPDATE meters SET session = ?2, since = ?3, holder = ?4, device = ?5 WHERE name = ?1",
-                params![name, session, now(), json(&holder)?, device.as_str()],
+                params![name, session, now(), values::to_json(&holder)?, device.as_str()],
             )?;
             if leased == 0 {
                 return Ok(Leased::Gone);
@@ -301,10 +288,10 @@ impl Meters<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn release(&self, name: &str, session: &str) -> Result<bool> {
-        let released = self.store.connection.execute(
+        let released = self.store.execute(
             "UPDATE meters SET session = NULL, since = NULL, holder = NULL, device = NULL WHERE name = ?1 AND session = ?2
              AND NOT EXISTS (SELECT 1 FROM power_sessions WHERE id = ?2 AND ended IS NULL)",
-            [name, session],
+            params![name, session],
         )?;
         Ok(released > 0)
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use regatta_types::DeviceId;
-use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Service, Store, values};
+use crate::database::params;
 
 /// The highest command number that is accepted from a device. Microsecond time stays far below it, and enough numbers remain above it.
 const HIGHEST_COMMAND: u64 = 1 << 62;
@@ -35,14 +35,12 @@ impl Numbers<'_> {
     /// Returns an error when the store fails.
     pub fn next(&self, series: &str) -> Result<u64> {
         let at_least = jiff::Timestamp::now().as_microsecond();
-        let value: i64 = self
-            .store
-            .connection
-            .prepare_cached(
-                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET value = max(value + 1, ?2) RETURNING value",
-            )?
-            .query_row(params![series, at_least], |row| row.get(0))?;
+        let value: i64 = self.store.row(
+            "INSERT INTO numbers (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
+                 SET value = CASE WHEN numbers.value >= ?2 THEN numbers.value + 1 ELSE ?2 END RETURNING value",
+            params![series, at_least],
+            |row| row.get(0),
+        )?;
         Ok(u64::try_from(value).unwrap_or(0))
     }
 
@@ -61,17 +59,14 @@ impl Numbers<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn raise_commands_above(&self, device: &DeviceId, number: u64) -> Result<bool> {
-        let raised = self
-            .store
-            .connection
-            .prepare_cached(
-                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET value = ?2 WHERE value < ?2",
-            )?
-            .execute(params![
+        let raised = self.store.execute(
+            "INSERT INTO numbers (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = ?2 WHERE value < ?2",
+            params![
                 command_series(device),
                 values::signed(number.min(HIGHEST_COMMAND))
-            ])?;
+            ],
+        )?;
         Ok(raised > 0 && number > 0)
     }
 }
@@ -82,13 +77,11 @@ impl Service<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add_time_served(&self, more: Duration) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET value = value + ?2",
-            )?
-            .execute(params![SERVED, values::signed(more.as_secs())])?;
+        self.store.execute(
+            "INSERT INTO numbers (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = value + ?2",
+            params![SERVED, values::signed(more.as_secs())],
+        )?;
         Ok(())
     }
 
@@ -97,13 +90,13 @@ impl Service<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn seconds_served(&self) -> Result<i64> {
-        let mut statement = self
+        Ok(self
             .store
-            .connection
-            .prepare_cached("SELECT value FROM numbers WHERE name = ?1")?;
-        Ok(statement
-            .query_row([SERVED], |row| row.get(0))
-            .optional()?
+            .optional(
+                "SELECT value FROM numbers WHERE name = ?1",
+                params![SERVED],
+                |row| row.get(0),
+            )?
             .unwrap_or(0))
     }
 }

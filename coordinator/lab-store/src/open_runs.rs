@@ -3,6 +3,7 @@
 use regatta_types::{DeviceId, RunId, documents::RunPhase};
 
 use super::{Result, Runs, values};
+use crate::database::params;
 
 /// A run without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +36,10 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn open_states(&self) -> Result<Vec<OpenRun>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT id, device, phase, revision, known, lost, abort, stop_server, spec_sha256 IS NOT NULL AS is_fixed,
-                 CASE WHEN spec_sha256 IS NULL THEN coalesce(json_extract(draft, '$.forced'), 0) ELSE 0 END AS is_forced
-             FROM runs WHERE recorded IS NULL ORDER BY id",
-        )?;
-        let rows = statement.query_map([], |row| {
+        self.store.rows(
+            "SELECT id, device, phase, revision, known, lost, abort, stop_server, spec_sha256 IS NOT NULL AS
+                 is_fixed, CASE WHEN spec_sha256 IS NULL AND CAST(draft -> 'forced' AS TEXT) = 'true' THEN 1 ELSE 0
+                 END AS is_forced FROM runs WHERE recorded IS NULL ORDER BY id", params![], |row| {
             Ok(OpenRun {
                 id: values::parsed(row, "id")?,
                 device: values::parsed(row, "device")?,
@@ -53,7 +52,6 @@ impl Runs<'_> {
                 abort: row.get("abort")?,
                 stops_server: row.get("stop_server")?,
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }

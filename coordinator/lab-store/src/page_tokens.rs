@@ -4,10 +4,10 @@ use std::{fmt, str::FromStr};
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_types::UnknownWord;
-use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Serialize;
 
 use super::{Result, Store, now, values};
+use crate::database::{Row, params};
 
 /// The permissions of a token's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -100,7 +100,7 @@ impl PageToken {
     }
 }
 
-fn token(row: &Row<'_>) -> rusqlite::Result<PageToken> {
+fn token(row: &Row<'_>) -> Result<PageToken> {
     Ok(PageToken {
         number: row.get("number")?,
         name: row.get("name")?,
@@ -132,8 +132,9 @@ impl PageTokens<'_> {
                 return Ok(false);
             }
             store.page_tokens().revoke(new.name)?;
-            store.connection.execute(
-                "INSERT INTO page_tokens (name, role, secret_sha256, created, expires) VALUES (?1, ?2, ?3, ?4, ?5)",
+            store.execute(
+                "INSERT INTO page_tokens (name, role, secret_sha256, created, expires)
+                     VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![
                     new.name,
                     new.role.as_str(),
@@ -151,12 +152,8 @@ impl PageTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<PageToken>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM page_tokens ORDER BY number")?;
-        let rows = statement.query_map([], token)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store
+            .rows("SELECT * FROM page_tokens ORDER BY number", params![], token)
     }
 
     /// Revokes the token with a name. Returns `false` when there is no valid one.
@@ -164,9 +161,9 @@ impl PageTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn revoke(&self, name: &str) -> Result<bool> {
-        let revoked = self.store.connection.execute(
+        let revoked = self.store.execute(
             "UPDATE page_tokens SET revoked = ?2 WHERE name = ?1 AND revoked IS NULL",
-            [name, &now()],
+            params![name, &now()],
         )?;
         Ok(revoked > 0)
     }
@@ -177,17 +174,16 @@ impl PageTokens<'_> {
     /// Returns an error when the store fails.
     pub fn record_use(&self, number: i64) -> Result<()> {
         let hour = this_hour();
-        let last: Option<Option<String>> = self
-            .store
-            .connection
-            .prepare_cached("SELECT last_used FROM page_tokens WHERE number = ?1")?
-            .query_row([number], |row| row.get(0))
-            .optional()?;
+        let last: Option<Option<String>> = self.store.optional(
+            "SELECT last_used FROM page_tokens WHERE number = ?1",
+            params![number],
+            |row| row.get(0),
+        )?;
         if last.flatten().as_ref() != Some(&hour) {
-            self.store
-                .connection
-                .prepare_cached("UPDATE page_tokens SET last_used = ?2 WHERE number = ?1")?
-                .execute(params![number, hour])?;
+            self.store.execute(
+                "UPDATE page_tokens SET last_used = ?2 WHERE number = ?1",
+                params![number, hour],
+            )?;
         }
         Ok(())
     }

@@ -4,9 +4,9 @@ use regatta_types::{
     RunId,
     documents::{EndCause, PowerVerdict, RecordedFailure},
 };
-use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
 use super::{Result, Store, now, values};
+use crate::database::{Row, ToValue, params};
 
 /// A power session.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,14 +84,14 @@ impl PowerSessionRow {
     }
 }
 
-fn failure(row: &Row<'_>) -> rusqlite::Result<Option<RecordedFailure>> {
+fn failure(row: &Row<'_>) -> Result<Option<RecordedFailure>> {
     let reason: Option<String> = row.get("reason")?;
     let Some(reason) = reason else { return Ok(None) };
     let cause = values::optional_parsed(row, "cause")?.unwrap_or(EndCause::Infrastructure);
     Ok(Some(RecordedFailure { cause, reason }))
 }
 
-fn session(row: &Row<'_>) -> rusqlite::Result<PowerSessionRow> {
+fn session(row: &Row<'_>) -> Result<PowerSessionRow> {
     Ok(PowerSessionRow {
         id: row.get("id")?,
         meter: row.get("meter")?,
@@ -123,8 +123,9 @@ impl PowerSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn begin(&self, new: NewPowerSession<'_>) -> Result<()> {
-        self.store.connection.execute(
-            "INSERT INTO power_sessions (id, meter, device, benchmark, scenario, begun) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        self.store.execute(
+            "INSERT INTO power_sessions (id, meter, device, benchmark, scenario, begun)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![new.id, new.meter, new.device, new.benchmark, new.scenario, now()],
         )?;
         Ok(())
@@ -136,7 +137,7 @@ impl PowerSessions<'_> {
     /// Returns an error when the store fails.
     pub fn set_run(&self, id: &str, is_ranging: bool, run: RunId) -> Result<()> {
         let column = if is_ranging { "ranging" } else { "testing" };
-        self.store.connection.execute(
+        self.store.execute(
             &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1"),
             params![id, run.to_string()],
         )?;
@@ -148,12 +149,12 @@ impl PowerSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_change(&self, id: &str, change: PowerSessionChange<'_>) -> Result<()> {
-        let (column, value): (_, &dyn ToSql) = match &change {
+        let (column, value): (_, &dyn ToValue) = match &change {
             PowerSessionChange::Step(step) => ("step", step),
             PowerSessionChange::Watts(watts) => ("watts", watts),
             PowerSessionChange::Observation(text) => ("observation", text),
         };
-        self.store.connection.execute(
+        self.store.execute(
             &format!("UPDATE power_sessions SET {column} = ?2 WHERE id = ?1 AND ended IS NULL"),
             params![id, value],
         )?;
@@ -165,9 +166,8 @@ impl PowerSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn end(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
-        let obstacles = serde_json::to_string(end.obstacles)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        self.store.connection.execute(
+        let obstacles = values::to_json(&end.obstacles)?;
+        self.store.execute(
             "UPDATE power_sessions SET ended = ?2, verdict = ?3, reason = ?4, cause = ?5, simulated = ?6, obstacles = ?7, mean_watts = ?8
              WHERE id = ?1 AND ended IS NULL",
             params![
@@ -209,16 +209,14 @@ impl PowerSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_fetched(&self, id: &str, end: &PowerSessionEnd<'_>) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE power_sessions SET verdict = ?2, reason = NULL, cause = NULL, simulated = ?3, mean_watts = ?4
-             WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL",
-            params![
+             WHERE id = ?1 AND ended IS NOT NULL AND verdict IS NULL", params![
                 id,
                 end.verdict.map(PowerVerdict::as_str),
                 end.simulated,
                 end.mean_watts
-            ],
-        )?;
+            ])?;
         Ok(())
     }
 
@@ -227,11 +225,8 @@ impl PowerSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, id: &str) -> Result<Option<PowerSessionRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare("SELECT * FROM power_sessions WHERE id = ?1")?;
-        Ok(statement.query_row([id], session).optional()?)
+        self.store
+            .optional("SELECT * FROM power_sessions WHERE id = ?1", params![id], session)
     }
 
     /// Returns every session, newest first.
@@ -239,11 +234,10 @@ impl PowerSessions<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<PowerSessionRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare("SELECT * FROM power_sessions ORDER BY id DESC")?;
-        let rows = statement.query_map([], session)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM power_sessions ORDER BY id DESC",
+            params![],
+            session,
+        )
     }
 }

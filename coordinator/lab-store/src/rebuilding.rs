@@ -5,9 +5,9 @@ use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, RunState},
 };
-use rusqlite::params;
 
 use super::{Devices, Result, Runs, StreamRow, run_draft::RunDraft, values};
+use crate::database::params;
 
 /// A device as a run's record and evidence describe it.
 #[derive(Debug)]
@@ -32,13 +32,12 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add_recorded(&self, device: &RecordedDevice<'_>) -> Result<()> {
-        let facts = serde_json::to_string(device.facts)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let facts = values::to_json(device.facts)?;
         self.store.all_or_nothing(|store| {
-            let changed = store.connection.execute(
+            let changed = store.execute(
                 "INSERT INTO devices (id, name, public_key, agent, engines, facts, hellos, first_seen)
-                 VALUES (?1, ?2, ?3, ?4, '[]', ?5, 0, ?6)
-                 ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, facts = ?5 WHERE hellos = 0",
+                     VALUES (?1, ?2, ?3, ?4, '[]', ?5, 0, ?6) ON CONFLICT (id) DO UPDATE
+                     SET name = ?2, agent = ?4, facts = ?5 WHERE devices.hellos = 0",
                 params![
                     device.id.as_str(),
                     device.name,
@@ -49,7 +48,7 @@ impl Devices<'_> {
                 ],
             )?;
             if changed > 0 {
-                store.connection.execute(
+                store.execute(
                     "INSERT INTO presence (device, online, last_seen) VALUES (?1, 0, ?2)
                      ON CONFLICT (device) DO UPDATE SET last_seen = ?2",
                     params![device.id.as_str(), device.seen],
@@ -75,8 +74,9 @@ impl Runs<'_> {
         let run: RunId = draft.spec.run;
         self.store.all_or_nothing(|store| {
             store.runs().add(draft)?;
-            store.connection.execute(
-                "UPDATE runs SET spec_sha256 = ?2, known = 1, phase = ?3, reason = ?4, revision = ?5 WHERE id = ?1",
+            store.execute(
+                "UPDATE runs SET spec_sha256 = ?2, known = 1, phase = ?3, reason = ?4, revision = ?5
+                     WHERE id = ?1",
                 params![
                     run.to_string(),
                     spec_sha256,

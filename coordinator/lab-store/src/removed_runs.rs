@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use regatta_types::{DeviceId, RunId};
 
 use super::{Result, Store, values};
+use crate::database::params;
 
 /// A removed run that may still be on its device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,18 +28,18 @@ impl RemovedRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn unsent(&self) -> Result<Vec<RemovedRun>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT run, device, release FROM removed_runs JOIN presence USING (device)
              WHERE sent = 0 AND online = 1 AND running IS NULL",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok(RemovedRun {
-                run: values::parsed(row, "run")?,
-                device: values::parsed(row, "device")?,
-                is_released: row.get("release")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![],
+            |row| {
+                Ok(RemovedRun {
+                    run: values::parsed(row, "run")?,
+                    device: values::parsed(row, "device")?,
+                    is_released: row.get("release")?,
+                })
+            },
+        )
     }
 
     /// Records that a device was sent `Forget` for a removed run.
@@ -46,10 +47,10 @@ impl RemovedRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn mark_sent(&self, id: RunId) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("UPDATE removed_runs SET sent = 1 WHERE run = ?1")?
-            .execute([id.to_string()])?;
+        self.store.execute(
+            "UPDATE removed_runs SET sent = 1 WHERE run = ?1",
+            params![id.to_string()],
+        )?;
         Ok(())
     }
 
@@ -65,25 +66,25 @@ impl RemovedRuns<'_> {
         holds: impl Fn(RunId) -> bool,
         is_settled: bool,
     ) -> Result<BTreeSet<RunId>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT run FROM removed_runs WHERE device = ?1")?;
-        let rows = statement.query_map([device.as_str()], |row| values::parsed(row, "run"))?;
-        let removed: Vec<RunId> = rows.collect::<rusqlite::Result<_>>()?;
+        let rows = self.store.rows(
+            "SELECT run FROM removed_runs WHERE device = ?1",
+            params![device.as_str()],
+            |row| values::parsed(row, "run"),
+        )?;
+        let removed: Vec<RunId> = rows;
         let (held, gone): (BTreeSet<RunId>, BTreeSet<RunId>) =
             removed.into_iter().partition(|run| holds(*run));
         for run in &held {
-            self.store
-                .connection
-                .prepare_cached("UPDATE removed_runs SET sent = 0 WHERE run = ?1")?
-                .execute([run.to_string()])?;
+            self.store.execute(
+                "UPDATE removed_runs SET sent = 0 WHERE run = ?1",
+                params![run.to_string()],
+            )?;
         }
         for run in gone.iter().filter(|_| is_settled) {
-            self.store
-                .connection
-                .prepare_cached("DELETE FROM removed_runs WHERE run = ?1")?
-                .execute([run.to_string()])?;
+            self.store.execute(
+                "DELETE FROM removed_runs WHERE run = ?1",
+                params![run.to_string()],
+            )?;
         }
         Ok(held)
     }

@@ -2,10 +2,10 @@
 //! upgrade does to a board is in `deploy`.
 
 use regatta_types::{DeviceId, documents::EndCause};
-use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Serialize;
 
 use super::{Result, Store, now, values};
+use crate::database::{Row, params};
 
 /// An upgrade of several devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum RolloutEnd<'a> {
     Failed(EndCause, &'a str),
 }
 
-fn attempt(row: &Row<'_>) -> rusqlite::Result<RolloutAttempt> {
+fn attempt(row: &Row<'_>) -> Result<RolloutAttempt> {
     Ok(RolloutAttempt {
         number: values::unsigned(row, "number")?,
         begun: row.get("begun")?,
@@ -87,16 +87,15 @@ impl Rollouts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add(&self, packages: &[String], options: &str, devices: &[(DeviceId, u64)]) -> Result<u64> {
-        let packages = serde_json::to_string(packages)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let packages = values::to_json(&packages)?;
         self.store.all_or_nothing(|store| {
-            store.connection.execute(
-                "INSERT INTO rollouts (packages, options, begun) VALUES (?1, ?2, ?3)",
+            let number: i64 = store.row(
+                "INSERT INTO rollouts (packages, options, begun) VALUES (?1, ?2, ?3) RETURNING number",
                 params![packages, options, now()],
+                |row| row.get("number"),
             )?;
-            let number = store.connection.last_insert_rowid();
             for (position, (device, wave)) in devices.iter().enumerate() {
-                store.connection.execute(
+                store.execute(
                     "INSERT INTO rollout_devices (rollout, device, position, wave) VALUES (?1, ?2, ?3, ?4)",
                     params![
                         number,
@@ -115,20 +114,19 @@ impl Rollouts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn newest(&self) -> Result<Option<RolloutRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare("SELECT * FROM rollouts ORDER BY number DESC LIMIT 1")?;
-        let row = statement.query_row([], |row| {
-            Ok(RolloutRow {
-                number: values::unsigned(row, "number")?,
-                packages: values::json(row, "packages")?,
-                options: row.get("options")?,
-                begun: row.get("begun")?,
-                outcome: row.get("outcome")?,
-            })
-        });
-        Ok(row.optional()?)
+        self.store.optional(
+            "SELECT * FROM rollouts ORDER BY number DESC LIMIT 1",
+            params![],
+            |row| {
+                Ok(RolloutRow {
+                    number: values::unsigned(row, "number")?,
+                    packages: values::json(row, "packages")?,
+                    options: row.get("options")?,
+                    begun: row.get("begun")?,
+                    outcome: row.get("outcome")?,
+                })
+            },
+        )
     }
 
     /// Returns the devices of an upgrade in their order.
@@ -136,24 +134,26 @@ impl Rollouts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn devices(&self, rollout: u64) -> Result<Vec<RolloutDevice>> {
-        let mut devices = self
-            .store
-            .connection
-            .prepare("SELECT * FROM rollout_devices WHERE rollout = ?1 ORDER BY position")?;
-        let mut attempts = self
-            .store
-            .connection
-            .prepare("SELECT * FROM rollout_attempts WHERE rollout = ?1 AND device = ?2 ORDER BY number")?;
-        let rows = devices.query_map([values::signed(rollout)], |row| {
-            let device: DeviceId = values::parsed(row, "device")?;
-            let of_device = attempts.query_map(params![values::signed(rollout), device.as_str()], attempt)?;
-            Ok(RolloutDevice {
-                wave: values::unsigned(row, "wave")?,
-                attempts: of_device.collect::<rusqlite::Result<_>>()?,
-                device,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM rollout_devices WHERE rollout = ?1 ORDER BY position",
+            params![values::signed(rollout)],
+            |row| {
+                let device: DeviceId = values::parsed(row, "device")?;
+                Ok(RolloutDevice {
+                    wave: values::unsigned(row, "wave")?,
+                    attempts: self.attempts(rollout, &device)?,
+                    device,
+                })
+            },
+        )
+    }
+
+    fn attempts(&self, rollout: u64, device: &DeviceId) -> Result<Vec<RolloutAttempt>> {
+        self.store.rows(
+            "SELECT * FROM rollout_attempts WHERE rollout = ?1 AND device = ?2 ORDER BY number",
+            params![values::signed(rollout), device.as_str()],
+            attempt,
+        )
     }
 
     /// Begins an attempt. An open one of a command that ended in the middle ends as failed.
@@ -164,9 +164,9 @@ impl Rollouts<'_> {
         let end = RolloutEnd::Failed(EndCause::Infrastructure, "its command ended in the middle");
         self.store.all_or_nothing(|store| {
             store.rollouts().end_attempt(rollout, device, end)?;
-            store.connection.execute(
+            store.execute(
                 "INSERT INTO rollout_attempts (rollout, device, number, begun) VALUES (?1, ?2, 1 +
-                     (SELECT count(*) FROM rollout_attempts WHERE rollout = ?1 AND device = ?2), ?3)",
+                 (SELECT count(*) FROM rollout_attempts WHERE rollout = ?1 AND device = ?2), ?3)",
                 params![values::signed(rollout), device.as_str(), now()],
             )?;
             Ok(())
@@ -182,7 +182,7 @@ impl Rollouts<'_> {
             RolloutEnd::Good(agent) => (None, None, Some(agent)),
             RolloutEnd::Failed(cause, reason) => (Some(cause.as_str()), Some(reason), None),
         };
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE rollout_attempts SET ended = ?3, cause = ?4, reason = ?5, agent = ?6
              WHERE rollout = ?1 AND device = ?2 AND ended IS NULL",
             params![
@@ -202,7 +202,7 @@ impl Rollouts<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn set_outcome(&self, rollout: u64, outcome: Option<&str>) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE rollouts SET outcome = ?2 WHERE number = ?1",
             params![values::signed(rollout), outcome],
         )?;

@@ -4,13 +4,13 @@ use regatta_types::{
     DeviceId, RunId,
     documents::{Record, RunPhase, RunState},
 };
-use rusqlite::params;
 
 use super::{
     Result, RunRow, Runs, StoreError, now,
     run_draft::{RunDraft, RunOutcome},
     values,
 };
+use crate::database::params;
 
 /// The effect of a reported state on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +37,10 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn add(&self, draft: &RunDraft) -> Result<()> {
         let spec = &draft.spec;
-        let text = serde_json::to_string(draft)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.store.connection.execute(
+        let text = values::to_json(draft)?;
+        self.store.execute(
             "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
-            params![
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)", params![
                 spec.run.to_string(),
                 spec.device.as_str(),
                 spec.benchmark.name,
@@ -52,8 +50,7 @@ impl Runs<'_> {
                 spec.created,
                 text,
                 RunPhase::Queued.as_str(),
-            ],
-        )?;
+            ])?;
         Ok(())
     }
 
@@ -62,7 +59,7 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn fix_spec(&self, id: RunId, sha256: &str) -> Result<bool> {
-        let changed = self.store.connection.execute(
+        let changed = self.store.execute(
             "UPDATE runs SET spec_sha256 = ?2 WHERE id = ?1 AND recorded IS NULL",
             params![id.to_string(), sha256],
         )?;
@@ -80,31 +77,24 @@ impl Runs<'_> {
         if has_stopped(state.phase) {
             self.confirm_abort(id)?;
         }
-        let changed = self
-            .store
-            .connection
-            .prepare_cached(
-                "UPDATE runs SET known = 1, phase = ?2, reason = ?3, revision = ?4,
-                     started = CASE WHEN started IS NULL AND ?2 = 'running' THEN ?5 ELSE started END
-                 WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND (known = 0 OR revision < ?4)",
-            )?
-            .execute(params![
+        let changed = self.store.execute(
+            "UPDATE runs SET known = 1, phase = ?2, reason = ?3, revision = ?4,
+                 started = CASE WHEN started IS NULL AND ?2 = 'running' THEN ?5 ELSE started END
+             WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND (known = 0 OR revision < ?4)",
+            params![
                 id.to_string(),
                 state.phase.as_str(),
                 state.reason,
                 values::signed(state.revision),
                 now()
-            ])?;
+            ],
+        )?;
         if changed > 0 {
             return Ok(RunChange::Changed);
         }
-        let is_repeated: bool = self
-            .store
-            .connection
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND revision = ?2)",
-            )?
-            .query_row(params![id.to_string(), values::signed(state.revision)], |row| row.get(0))?;
+        let is_repeated: bool = self.store.row(
+            "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND revision = ?2)",
+            params![id.to_string(), values::signed(state.revision)], |row| row.get(0))?;
         Ok(if is_repeated {
             RunChange::Repeated
         } else {
@@ -117,7 +107,7 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn mark_lost(&self, id: RunId, reason: &str) -> Result<()> {
-        self.store.connection.execute(
+        self.store.execute(
             "UPDATE runs SET lost = 1,
                  reason = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN reason ELSE ?2 END,
                  phase = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN phase ELSE 'failed' END
@@ -136,27 +126,20 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn reopen(&self, device: &DeviceId, id: RunId) -> Result<bool> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE runs SET pending_abort = 'its campaign has ended this attempt'
-                 WHERE id = ?1 AND device = ?2 AND lost = 1 AND recorded IS NOT NULL AND abandoned IS NULL
-                     AND pending_abort IS NULL AND EXISTS (
-                         SELECT 1 FROM attempts WHERE attempts.run = runs.id AND attempts.ended IS NOT NULL)",
-            )?
-            .execute([id.to_string().as_str(), device.as_str()])?;
-        let changed = self
-            .store
-            .connection
-            .prepare_cached(
-                "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0,
-                     started = NULL
-                 WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND abandoned IS NULL AND NOT EXISTS (
-                         SELECT 1 FROM attempts WHERE attempts.run = runs.id AND attempts.ended IS NOT NULL) AND (lost = 1
-                     OR recorded IS NOT NULL AND NOT coalesce(json_extract(outcome, '$.complete'), 0)
-                         AND NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1))",
-            )?
-            .execute(params![
+        self.store.execute(
+            "UPDATE runs SET pending_abort = 'its campaign has ended this attempt'
+             WHERE id = ?1 AND device = ?2 AND lost = 1 AND recorded IS NOT NULL AND abandoned IS NULL
+                 AND pending_abort IS NULL AND EXISTS (
+                     SELECT 1 FROM attempts WHERE attempts.run = runs.id AND attempts.ended IS NOT NULL)",
+            params![id.to_string().as_str(), device.as_str()],
+        )?;
+        let changed = self.store.execute(
+            "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL,
+                 revision = 0, started = NULL WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND abandoned
+                 IS NULL AND NOT EXISTS ( SELECT 1 FROM attempts WHERE attempts.run = runs.id AND attempts.ended IS
+                 NOT NULL) AND (lost = 1 OR recorded IS NOT NULL AND coalesce(CAST(outcome -> 'complete' AS TEXT),
+                 'false') <> 'true' AND NOT EXISTS (SELECT 1 FROM streams
+                 WHERE run = runs.id AND listed = 1))", params![
                 id.to_string(),
                 device.as_str(),
                 RunPhase::Queued.as_str()
@@ -170,13 +153,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn clear_sent_marks(&self, device: &DeviceId, id: RunId, released: bool) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE runs SET forgotten = 0, released = released AND ?3
-                 WHERE id = ?1 AND device = ?2 AND (forgotten OR (released AND NOT ?3))",
-            )?
-            .execute(params![id.to_string(), device.as_str(), released])?;
+        self.store.execute(
+            "UPDATE runs SET forgotten = 0, released = CASE WHEN ?3 = 1 THEN released ELSE 0 END
+                 WHERE id = ?1 AND device = ?2 AND (forgotten = 1 OR (released = 1 AND ?3 = 0))",
+            params![id.to_string(), device.as_str(), released],
+        )?;
         Ok(())
     }
 
@@ -185,7 +166,7 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn request_abort(&self, id: RunId, reason: &str) -> Result<bool> {
-        let changed = self.store.connection.execute(
+        let changed = self.store.execute(
             "UPDATE runs SET abort = ?2,
                  phase = CASE WHEN spec_sha256 IS NULL THEN 'aborted' ELSE phase END,
                  reason = CASE WHEN spec_sha256 IS NULL THEN ?2 ELSE reason END,
@@ -201,8 +182,9 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn request_server_stop(&self, id: RunId) -> Result<bool> {
-        let changed = self.store.connection.execute(
-            "UPDATE runs SET stop_server = 1 WHERE id = ?1 AND recorded IS NULL AND phase NOT IN ('done', 'failed', 'aborted')",
+        let changed = self.store.execute(
+            "UPDATE runs SET stop_server = 1 WHERE id = ?1 AND recorded IS NULL AND phase NOT IN ('done',
+                 'failed', 'aborted')",
             params![id.to_string()],
         )?;
         Ok(changed > 0)
@@ -213,8 +195,9 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn fail_unsent(&self, id: RunId, reason: &str) -> Result<()> {
-        self.store.connection.execute(
-            "UPDATE runs SET phase = 'failed', reason = ?2, recorded = ?3 WHERE id = ?1 AND spec_sha256 IS NULL",
+        self.store.execute(
+            "UPDATE runs SET phase = 'failed', reason = ?2, recorded = ?3
+                 WHERE id = ?1 AND spec_sha256 IS NULL",
             params![id.to_string(), reason, now()],
         )?;
         Ok(())
@@ -226,14 +209,12 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record(&self, run: &RunRow, record: &Record, outcome: &RunOutcome) -> Result<bool> {
-        let text = serde_json::to_string(outcome)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let text = values::to_json(outcome)?;
         let is_signed = record.evidence_signature_valid == Some(true);
-        let changed = self.store.connection.execute(
-            "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5,
-                 recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END,
-                 started = coalesce(started, ?9), known = known OR ?11
-             WHERE id = ?1 AND lost = ?7 AND (revision = ?8 OR ?10)",
+        let changed = self.store.execute(
+            "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5, recorded_at = CASE WHEN
+                 recorded IS NULL THEN ?6 ELSE recorded_at END, started = coalesce(started, ?9), known = CASE WHEN
+                 ?11 = 1 THEN 1 ELSE known END WHERE id = ?1 AND lost = ?7 AND (revision = ?8 OR ?10 = 1)",
             params![
                 record.run.to_string(),
                 record.written,
@@ -270,10 +251,10 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn set_forget_sent(&self, id: RunId, sent: bool) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
-            .execute(params![id.to_string(), sent])?;
+        self.store.execute(
+            "UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2",
+            params![id.to_string(), sent],
+        )?;
         Ok(())
     }
 
@@ -282,10 +263,10 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn mark_release_sent(&self, id: RunId) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("UPDATE runs SET released = 1 WHERE id = ?1")?
-            .execute([id.to_string()])?;
+        self.store.execute(
+            "UPDATE runs SET released = 1 WHERE id = ?1",
+            params![id.to_string()],
+        )?;
         Ok(())
     }
 }

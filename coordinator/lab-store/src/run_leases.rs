@@ -7,9 +7,9 @@ use regatta_types::{
     RunId,
     documents::{RunPhase, end_reason},
 };
-use rusqlite::params;
 
 use super::{Result, Runs, values};
+use crate::database::params;
 
 /// The lease of a run that its device has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,15 +32,12 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn leases(&self) -> Result<Vec<RunLease>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT runs.id AS run, phase, spent_ms, abort IS NOT NULL AS is_ending, coalesce(online, 0) AS is_online,
-                 json_extract(draft, '$.limit_s') + coalesce(json_extract(draft, '$.spec.gate.wait_s'), 0) AS limit_s
-             FROM runs LEFT JOIN presence USING (device)
-             WHERE recorded IS NULL AND lost = 0 AND spec_sha256 IS NOT NULL
-                 AND (phase NOT IN ('done', 'failed', 'aborted') OR instr(reason, ?1) > 0)
-                 AND json_extract(draft, '$.limit_s') IS NOT NULL",
-        )?;
-        let rows = statement.query_map([end_reason::NOT_SEALED], |row| {
+        self.store.rows(
+            "SELECT runs.id AS run, phase, spent_ms, abort IS NOT NULL AS is_ending, coalesce(online, 0) AS
+                 is_online, CAST(draft ->> 'limit_s' AS BIGINT) + coalesce(CAST(draft -> 'spec' -> 'gate' ->>
+                 'wait_s' AS BIGINT), 0) AS limit_s FROM runs LEFT JOIN presence USING (device)
+                 WHERE recorded IS NULL AND lost = 0 AND spec_sha256 IS NOT NULL AND (phase NOT IN ('done', 'failed',
+                 'aborted') OR instr(reason, ?1) > 0) AND draft ->> 'limit_s' IS NOT NULL", params![end_reason::NOT_SEALED], |row| {
             Ok(RunLease {
                 run: values::parsed(row, "run")?,
                 is_online: row.get("is_online")?,
@@ -49,8 +46,7 @@ impl Runs<'_> {
                 spent: Duration::from_millis(values::unsigned(row, "spent_ms")?),
                 is_ending: row.get("is_ending")?,
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
     /// Adds to the time that a run's device has spent.
@@ -59,10 +55,10 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn add_spent_time(&self, run: RunId, time: Duration) -> Result<()> {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.store
-            .connection
-            .prepare_cached("UPDATE runs SET spent_ms = spent_ms + ?2 WHERE id = ?1")?
-            .execute(params![run.to_string(), values::signed(millis)])?;
+        self.store.execute(
+            "UPDATE runs SET spent_ms = spent_ms + ?2 WHERE id = ?1",
+            params![run.to_string(), values::signed(millis)],
+        )?;
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! Runs a page at a time, newest first: a list need not read every run.
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::params;
 
 use super::{
     Result, RunRow, Runs,
     runs::{SELECT_RUNS, run},
 };
+use crate::database::params;
 
 /// The runs of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,22 +25,24 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn page(&self, selection: &RunSelection, most: usize) -> Result<Vec<RunRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_RUNS} WHERE (?1 IS NULL OR runs.id < ?1) AND (?2 IS NULL OR benchmark = ?2)
-                 AND (?3 IS NULL OR runs.device IN (SELECT value FROM json_each(?3)))
-             ORDER BY runs.id DESC LIMIT ?4"
-        ))?;
-        let devices = selection.devices.as_ref();
-        let rows = statement.query_map(
+        // Ids have the same length, so an id occurs in the list only as an entry.
+        let devices = selection.devices.as_ref().map(|devices| {
+            let ids: Vec<&str> = devices.iter().map(DeviceId::as_str).collect();
+            ids.join(" ")
+        });
+        self.store.rows(
+            &format!(
+                "{SELECT_RUNS} WHERE (?1 IS NULL OR runs.id < ?1) AND (?2 IS NULL OR benchmark = ?2) AND (?3 IS
+                     NULL OR instr(?3, runs.device) > 0) ORDER BY runs.id DESC LIMIT ?4"
+            ),
             params![
                 selection.before.map(|run| run.to_string()),
                 selection.benchmark,
-                devices.map(|devices| serde_json::json!(devices).to_string()),
+                devices,
                 i64::try_from(most).unwrap_or(i64::MAX),
             ],
             run,
-        )?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        )
     }
 
     /// Returns the names of the benchmarks that have runs.
@@ -48,11 +50,10 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn benchmarks(&self) -> Result<Vec<String>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT DISTINCT benchmark FROM runs ORDER BY benchmark")?;
-        let rows = statement.query_map([], |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT DISTINCT benchmark FROM runs ORDER BY benchmark",
+            params![],
+            |row| row.get(0),
+        )
     }
 }

@@ -1,9 +1,9 @@
 //! Runs that a user ends: removed runs, and runs that are recorded without their missing files.
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::params;
 
 use super::{Result, RunRow, Runs, values};
+use crate::database::params;
 
 /// The result of removing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,15 +29,16 @@ impl Runs<'_> {
             };
             let id = id.to_string();
             for statement in [
-                "INSERT OR REPLACE INTO removed_runs (run, device, sent, release)
-                     SELECT id, device, forgotten,
-                         coalesce(json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed'), 0) FROM runs
-                     WHERE id = ?1 AND known = 1 AND json_extract(outcome, '$.forgettable')",
+                "INSERT INTO removed_runs (run, device, sent, release)
+                     SELECT id, device, forgotten, CASE WHEN CAST(outcome -> 'complete' AS TEXT) = 'true'
+                         AND CAST(outcome -> 'signed' AS TEXT) = 'true' THEN 1 ELSE 0 END FROM runs
+                     WHERE id = ?1 AND known = 1 AND CAST(outcome -> 'forgettable' AS TEXT) = 'true'
+                 ON CONFLICT (run) DO UPDATE SET device = excluded.device, sent = excluded.sent, release = excluded.release",
                 "DELETE FROM streams WHERE run = ?1",
                 "DELETE FROM staged_runs WHERE run = ?1",
                 "DELETE FROM runs WHERE id = ?1",
             ] {
-                store.connection.execute(statement, [&id])?;
+                store.execute(statement, params![&id])?;
             }
             Ok(if run.stays_on_device() {
                 RunRemoval::HereOnly
@@ -54,13 +55,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn give_up(&self, id: RunId, reason: &str) -> Result<bool> {
-        let changed = self.store.connection.execute(
+        let changed = self.store.execute(
             "UPDATE runs SET abandoned = ?2, lost = 1, reason = coalesce(reason, ?2),
                  pending_abort = CASE WHEN phase IN ('draining', 'done', 'failed', 'aborted') THEN NULL ELSE ?2 END,
                  phase = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN phase ELSE 'failed' END
-             WHERE id = ?1 AND recorded IS NULL AND spec_sha256 IS NOT NULL",
-            params![id.to_string(), reason],
-        )?;
+             WHERE id = ?1 AND recorded IS NULL AND spec_sha256 IS NOT NULL", params![id.to_string(), reason])?;
         Ok(changed > 0)
     }
 
@@ -69,13 +68,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn pending_aborts(&self, device: &DeviceId) -> Result<Vec<(RunId, String)>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT id, pending_abort FROM runs WHERE device = ?1 AND pending_abort IS NOT NULL",
-        )?;
-        let rows = statement.query_map([device.as_str()], |row| {
-            Ok((values::parsed(row, "id")?, row.get("pending_abort")?))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![device.as_str()],
+            |row| Ok((values::parsed(row, "id")?, row.get("pending_abort")?)),
+        )
     }
 
     /// Stores that a given-up run no longer executes on its device.
@@ -83,12 +80,10 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub(super) fn confirm_abort(&self, id: RunId) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE runs SET pending_abort = NULL WHERE id = ?1 AND pending_abort IS NOT NULL",
-            )?
-            .execute([id.to_string()])?;
+        self.store.execute(
+            "UPDATE runs SET pending_abort = NULL WHERE id = ?1 AND pending_abort IS NOT NULL",
+            params![id.to_string()],
+        )?;
         Ok(())
     }
 }

@@ -4,13 +4,13 @@ use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     documents::{AccuracyResult, RunPhase, RunState, end_reason},
 };
-use rusqlite::{OptionalExtension as _, Params, Row};
 
 use super::{
     Result, Store,
     run_draft::{RunDraft, RunOutcome},
     values,
 };
+use crate::database::{Row, Value, params};
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +55,7 @@ pub(super) const SELECT_RUNS: &str =
          (SELECT name FROM members WHERE members.device = runs.device)) AS device_name FROM runs";
 
 /// Reads a row of [`SELECT_RUNS`].
-pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     Ok(RunRow {
         id: values::parsed(row, "id")?,
         device: values::parsed(row, "device")?,
@@ -92,11 +92,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn get(&self, id: RunId) -> Result<Option<RunRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached(&format!("{SELECT_RUNS} WHERE id = ?1"))?;
-        Ok(statement.query_row([id.to_string()], run).optional()?)
+        self.store.optional(
+            &format!("{SELECT_RUNS} WHERE id = ?1"),
+            params![id.to_string()],
+            run,
+        )
     }
 
     /// Returns every run, newest first.
@@ -112,13 +112,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn newest(&self) -> Result<Option<RunRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT id FROM runs ORDER BY id DESC LIMIT 1")?;
-        let newest = statement
-            .query_row([], |row| values::parsed(row, "id"))
-            .optional()?;
+        let newest =
+            self.store
+                .optional("SELECT id FROM runs ORDER BY id DESC LIMIT 1", params![], |row| {
+                    values::parsed(row, "id")
+                })?;
         newest.map_or(Ok(None), |id| self.get(id))
     }
 
@@ -127,12 +125,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn requested_after(&self, id: RunId) -> Result<Vec<RunRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached(&format!("{SELECT_RUNS} WHERE id > ?1 ORDER BY id"))?;
-        let rows = statement.query_map([id.to_string()], run)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!("{SELECT_RUNS} WHERE id > ?1 ORDER BY id"),
+            params![id.to_string()],
+            run,
+        )
     }
 
     /// Returns whether the store has any run.
@@ -140,10 +137,8 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn has_any(&self) -> Result<bool> {
-        Ok(self
-            .store
-            .connection
-            .query_row("SELECT EXISTS (SELECT 1 FROM runs)", [], |row| row.get(0))?)
+        self.store
+            .row("SELECT EXISTS (SELECT 1 FROM runs)", params![], |row| row.get(0))
     }
 
     /// Returns the runs without a record, oldest first.
@@ -159,11 +154,14 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn unsealed(&self) -> Result<Vec<RunRow>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_RUNS} WHERE recorded IS NULL AND phase = 'failed' AND instr(reason, ?1) > 0 ORDER BY id"
-        ))?;
-        let rows = statement.query_map([end_reason::NOT_SEALED], run)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            &format!(
+                "{SELECT_RUNS} WHERE recorded IS NULL AND phase = 'failed' AND instr(reason, ?1) > 0
+                     ORDER BY id"
+            ),
+            params![end_reason::NOT_SEALED],
+            run,
+        )
     }
 
     /// Returns the runs that are ready to be recorded. Either they ended and every listed stream is complete, or their device has lost
@@ -187,28 +185,23 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn recorded_like(&self, draft: &RunDraft) -> Result<Vec<RunRow>> {
         let spec = &draft.spec;
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "{SELECT_RUNS} WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND recorded IS NOT NULL
-             ORDER BY id DESC LIMIT 50",
-        ))?;
-        let rows = statement.query_map(
-            [
+        self.store.rows(
+            &format!(
+                "{SELECT_RUNS} WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND recorded IS NOT NULL
+                 ORDER BY id DESC LIMIT 50",
+            ),
+            params![
                 spec.device.as_str(),
                 &spec.benchmark.name,
                 spec.engine.kind.as_str(),
             ],
             run,
-        )?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        )
     }
 
     fn select(&self, clauses: &str) -> Result<Vec<RunRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached(&format!("{SELECT_RUNS} {clauses}"))?;
-        let rows = statement.query_map([], run)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store
+            .rows(&format!("{SELECT_RUNS} {clauses}"), params![], run)
     }
 
     /// Returns whether a run's record is written.
@@ -216,11 +209,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn is_recorded(&self, id: RunId) -> Result<bool> {
-        Ok(self
-            .store
-            .connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NOT NULL)")?
-            .query_row([id.to_string()], |row| row.get(0))?)
+        self.store.row(
+            "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NOT NULL)",
+            params![id.to_string()],
+            |row| row.get(0),
+        )
     }
 
     /// Returns the device of a run whose spec is fixed. Only such runs can be on a device.
@@ -228,13 +221,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn device_of_sent(&self, id: RunId) -> Result<Option<DeviceId>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT device FROM runs WHERE id = ?1 AND spec_sha256 IS NOT NULL")?;
-        Ok(statement
-            .query_row([id.to_string()], |row| values::parsed(row, "device"))
-            .optional()?)
+        self.store.optional(
+            "SELECT device FROM runs WHERE id = ?1 AND spec_sha256 IS NOT NULL",
+            params![id.to_string()],
+            |row| values::parsed(row, "device"),
+        )
     }
 
     /// Returns a device's open runs of which it has reported a state. A complete inventory of the device must contain them.
@@ -242,11 +233,11 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn known_open(&self, device: &DeviceId) -> Result<Vec<RunId>> {
-        let mut statement = self.store.connection.prepare_cached(
+        self.store.rows(
             "SELECT id FROM runs WHERE device = ?1 AND recorded IS NULL AND known = 1 AND lost = 0",
-        )?;
-        let rows = statement.query_map([device.as_str()], |row| values::parsed(row, "id"))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![device.as_str()],
+            |row| values::parsed(row, "id"),
+        )
     }
 
     /// Returns recorded runs with every file and valid evidence whose device has not been sent `Release` yet. The device is online and
@@ -256,8 +247,8 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn releasable(&self) -> Result<Vec<(RunId, DeviceId)>> {
         self.recorded_where(
-            "forgotten = 0 AND released = 0 AND json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed')",
-            [],
+            "forgotten = 0 AND released = 0 AND CAST(outcome -> 'complete' AS TEXT) = 'true' AND CAST(outcome -> 'signed' AS TEXT) = 'true'",
+            params![],
         )
     }
 
@@ -268,20 +259,20 @@ impl Runs<'_> {
     /// Returns an error when the store fails.
     pub fn forgettable(&self, seconds: i64) -> Result<Vec<(RunId, DeviceId)>> {
         self.recorded_where(
-            "recorded_at <= ?1 AND known = 1 AND forgotten = 0 AND json_extract(outcome, '$.forgettable')",
-            [self.store.service().seconds_served()?.saturating_sub(seconds)],
+            "recorded_at <= ?1 AND known = 1 AND forgotten = 0 AND CAST(outcome -> 'forgettable' AS TEXT) = 'true'",
+            params![self.store.service().seconds_served()?.saturating_sub(seconds)],
         )
     }
 
-    fn recorded_where(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
-        let mut statement = self.store.connection.prepare_cached(&format!(
-            "SELECT id AS run, device FROM runs JOIN presence USING (device)
-             WHERE recorded IS NOT NULL AND online = 1 AND running IS NULL AND {condition}"
-        ))?;
-        let rows = statement.query_map(params, |row| {
-            Ok((values::parsed(row, "run")?, values::parsed(row, "device")?))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    fn recorded_where(&self, condition: &str, params: &[Value<'_>]) -> Result<Vec<(RunId, DeviceId)>> {
+        self.store.rows(
+            &format!(
+                "SELECT id AS run, device FROM runs JOIN presence USING (device)
+                 WHERE recorded IS NOT NULL AND online = 1 AND running IS NULL AND {condition}"
+            ),
+            params,
+            |row| Ok((values::parsed(row, "run")?, values::parsed(row, "device")?)),
+        )
     }
 }
 

@@ -1,8 +1,9 @@
-//! The tables. SQLite's `user_version` names the version of this schema.
+//! The tables, in SQLite's words with the type JSON beside its own. Other engines get a translation.
 
-use rusqlite::Connection;
-
-use super::error::{Result, StoreError};
+use super::{
+    database::{Database, DatabaseError, Postgres, Sqlite, Step},
+    error::{Result, StoreError},
+};
 
 /// The version of [`SCHEMA`], which a change of it raises. Nothing was released with an older one, so there are no migrations yet.
 const VERSION: i64 = 3;
@@ -37,7 +38,7 @@ CREATE TABLE runs (
     mode           TEXT NOT NULL,
     engine         TEXT NOT NULL,
     created        TEXT NOT NULL,
-    draft          TEXT NOT NULL,  -- JSON: what was asked for, before rates are estimated
+    draft          JSON NOT NULL,  -- what was asked for, before rates are estimated
     spec_sha256    TEXT,  -- of spec.json, once it is final and may be sent
     known          INTEGER NOT NULL DEFAULT 0,  -- whether the device has told a state of it
     phase          TEXT NOT NULL,
@@ -48,7 +49,7 @@ CREATE TABLE runs (
     lost           INTEGER NOT NULL DEFAULT 0,  -- the device no longer has it
     recorded       TEXT,  -- when record.json was written
     forgotten      INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may forget it
-    outcome        TEXT,  -- JSON: the figures of the record and of LoadGen's summary
+    outcome        JSON,  -- the figures of the record and of LoadGen's summary
     recorded_at    INTEGER NOT NULL DEFAULT 0,  -- the same in seconds of service, which no clock moves
     released       INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may remove it
     abandoned      TEXT,  -- why a user no longer waits for its files
@@ -274,10 +275,6 @@ CREATE TABLE device_log (
     run         TEXT
 ) STRICT;
 CREATE INDEX device_log_by_device ON device_log (device, run);
-CREATE TRIGGER device_log_has_no_updates BEFORE UPDATE ON device_log
-    BEGIN SELECT RAISE(ABORT, 'device_log is append-only'); END;
-CREATE TRIGGER device_log_has_no_deletes BEFORE DELETE ON device_log
-    BEGIN SELECT RAISE(ABORT, 'device_log is append-only'); END;
 
 CREATE TABLE device_checks (
     number              INTEGER PRIMARY KEY,
@@ -315,10 +312,6 @@ CREATE TABLE campaign_log (
     deadline    TEXT  -- a moved one
 ) STRICT;
 CREATE INDEX campaign_log_by_campaign ON campaign_log (campaign);
-CREATE TRIGGER campaign_log_has_no_updates BEFORE UPDATE ON campaign_log
-    BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
-CREATE TRIGGER campaign_log_has_no_deletes BEFORE DELETE ON campaign_log
-    BEGIN SELECT RAISE(ABORT, 'campaign_log is append-only'); END;
 
 CREATE TABLE campaign_software (
     campaign  TEXT NOT NULL,
@@ -370,31 +363,126 @@ CREATE TABLE unknown_runs (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Creates the tables in a new database.
+/// The tables whose rows nobody may change or delete.
+const APPEND_ONLY: [&str; 2] = ["device_log", "campaign_log"];
+
+/// Creates the tables in a new SQLite database. Its `user_version` is the version of the schema.
 ///
 /// # Errors
 /// Returns an error when the database has another version of the schema.
-pub(super) fn create(connection: &mut Connection) -> Result<()> {
-    if version(connection)? == VERSION {
-        return Ok(());
-    }
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Read again under the lock, because another process may have created them meanwhile.
-    match version(&transaction)? {
-        VERSION => return Ok(()),
-        0 => transaction.execute_batch(SCHEMA)?,
-        found => {
-            return Err(StoreError::OtherVersion {
-                found,
-                known: VERSION,
-            });
-        }
-    }
-    transaction.pragma_update(None, "user_version", VERSION)?;
-    transaction.commit()?;
-    Ok(())
+pub(super) fn create_in_file(database: &Sqlite) -> Result<()> {
+    create(
+        database,
+        || database.schema_version(),
+        || {
+            database.batch(&SCHEMA.replace(" JSON", " TEXT"))?;
+            for table in APPEND_ONLY {
+                for change in ["UPDATE", "DELETE"] {
+                    database.batch(&format!(
+                        "CREATE TRIGGER {table}_has_no_{change} BEFORE {change} ON {table}
+                         BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+                    ))?;
+                }
+            }
+            database.set_schema_version(VERSION)
+        },
+    )
 }
 
-fn version(connection: &Connection) -> Result<i64> {
-    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+/// Creates the tables in a new database of PostgreSQL.
+///
+/// # Errors
+/// Returns an error when the database has another version of the schema.
+pub(super) fn create_on_server(database: &Postgres) -> Result<()> {
+    create(
+        database,
+        || database.schema_version(),
+        || {
+            // SQLite has this function.
+            database.batch(
+                "CREATE FUNCTION instr(place text, part text) RETURNS bigint IMMUTABLE LANGUAGE sql
+                 AS 'SELECT strpos(place, part)::bigint'",
+            )?;
+            database.batch(&translated_schema())?;
+            database.batch(
+                "CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql
+                 AS 'BEGIN RAISE EXCEPTION ''% is append-only'', TG_TABLE_NAME; END'",
+            )?;
+            for table in APPEND_ONLY {
+                database.batch(&format!(
+                "CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON {table} EXECUTE FUNCTION append_only()"
+            ))?;
+            }
+            database.batch(&format!(
+            "CREATE TABLE schema_version (version bigint NOT NULL); INSERT INTO schema_version VALUES ({VERSION})"
+        ))
+        },
+    )
+}
+
+/// A table with its columns.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Table<'a> {
+    pub(super) name: &'a str,
+    pub(super) columns: Vec<&'a str>,
+}
+
+/// Returns the tables, those that others refer to first.
+pub(super) fn tables() -> Vec<Table<'static>> {
+    let definitions = SCHEMA.split("CREATE TABLE ").skip(1);
+    let table = |definition: &'static str| {
+        let (name, columns) = definition.split_once(" (\n")?;
+        let columns = columns.lines().take_while(|line| !line.starts_with(')'));
+        let columns = columns.filter_map(|line| line.split_whitespace().next());
+        Some(Table {
+            name,
+            columns: columns.filter(|word| *word != "PRIMARY").collect(),
+        })
+    };
+    definitions.filter_map(table).collect()
+}
+
+fn create(
+    database: &dyn Database,
+    version: impl Fn() -> Result<i64, DatabaseError>,
+    fill: impl FnOnce() -> Result<(), DatabaseError>,
+) -> Result<()> {
+    if version()? == VERSION {
+        return Ok(());
+    }
+    database.transact(Step::Begin)?;
+    // Read again under the lock, because another process may have created them meanwhile.
+    let created = match version() {
+        Ok(VERSION) => Ok(()),
+        Ok(0) => fill().map_err(StoreError::from),
+        Ok(found) => Err(StoreError::OtherVersion {
+            found,
+            known: VERSION,
+        }),
+        Err(error) => Err(error.into()),
+    };
+    match created {
+        Ok(()) => Ok(database.transact(Step::Commit)?),
+        Err(error) => {
+            // The first error counts.
+            let _ = database.transact(Step::Rollback);
+            Err(error)
+        }
+    }
+}
+
+/// Returns the schema in PostgreSQL's words.
+fn translated_schema() -> String {
+    SCHEMA
+        // The order of bytes, as in SQLite, and not that of the server's language.
+        .replace(" TEXT", " text COLLATE \"C\"")
+        .replace(
+            "INTEGER PRIMARY KEY",
+            "bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
+        )
+        .replace(" INTEGER", " bigint")
+        .replace(" BLOB", " bytea")
+        .replace(" REAL", " double precision")
+        .replace(") STRICT, WITHOUT ROWID;", ");")
+        .replace(") STRICT;", ");")
 }

@@ -1,9 +1,8 @@
 //! The state of the serving coordinator, for commands of other processes: the time since which it serves, a loss of the broker, and the
 //! address of its live page.
 
-use rusqlite::{OptionalExtension as _, params};
-
 use super::{Result, Store, now};
+use crate::database::params;
 
 /// The key of the time at which the coordinator began to serve.
 const STARTED: &str = "started";
@@ -67,11 +66,11 @@ impl Service<'_> {
     /// Returns an error when the store fails.
     pub fn state(&self) -> Result<ServiceState> {
         let value = |name: &str| {
-            self.store
-                .connection
-                .prepare_cached("SELECT value FROM service WHERE name = ?1")?
-                .query_row([name], |row| row.get(0))
-                .optional()
+            self.store.optional(
+                "SELECT value FROM service WHERE name = ?1",
+                params![name],
+                |row| row.get(0),
+            )
         };
         Ok(ServiceState {
             started: value(STARTED)?,
@@ -82,14 +81,14 @@ impl Service<'_> {
 
     fn set(&self, name: &str, value: Option<&str>) -> Result<()> {
         match value {
-            Some(value) => self.store.connection.execute(
-                "INSERT OR REPLACE INTO service (name, value) VALUES (?1, ?2)",
+            Some(value) => self.store.execute(
+                "INSERT INTO service (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
+                     SET value = ?2",
                 params![name, value],
             )?,
             None => self
                 .store
-                .connection
-                .execute("DELETE FROM service WHERE name = ?1", [name])?,
+                .execute("DELETE FROM service WHERE name = ?1", params![name])?,
         };
         Ok(())
     }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use regatta_types::RunId;
-use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, values};
+use crate::database::params;
 
 /// A submission tree that was staged from runs of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +30,10 @@ impl StagedRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn add(&self, run: RunId, tree: &Path, staged: &str) -> Result<()> {
-        self.store.connection.execute(
-            "INSERT OR REPLACE INTO staged_runs (run, tree, staged) SELECT id, ?2, ?3 FROM runs WHERE id = ?1",
+        self.store.execute(
+            "INSERT INTO staged_runs (run, tree, staged) SELECT id, ?2, ?3
+                 FROM runs WHERE id = ?1 ON CONFLICT (run, tree) DO UPDATE
+                 SET staged = ?3",
             params![run.to_string(), tree.to_string_lossy(), staged],
         )?;
         Ok(())
@@ -42,18 +44,19 @@ impl StagedRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn trees(&self) -> Result<Vec<StagedTreeRow>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT tree, max(staged) AS staged, count(*) AS runs FROM staged_runs GROUP BY tree ORDER BY staged DESC",
-        )?;
-        let rows = statement.query_map([], |row| {
-            let tree: String = row.get("tree")?;
-            Ok(StagedTreeRow {
-                path: PathBuf::from(tree),
-                staged: row.get("staged")?,
-                runs: values::unsigned(row, "runs")?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT tree, max(staged) AS staged, count(*) AS runs FROM staged_runs GROUP BY tree
+                 ORDER BY staged DESC",
+            params![],
+            |row| {
+                let tree: String = row.get("tree")?;
+                Ok(StagedTreeRow {
+                    path: PathBuf::from(tree),
+                    staged: row.get("staged")?,
+                    runs: values::unsigned(row, "runs")?,
+                })
+            },
+        )
     }
 
     /// Returns the round of the runs in a submission tree.
@@ -61,12 +64,12 @@ impl StagedRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn round_of_tree(&self, tree: &Path) -> Result<Option<String>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT json_extract(draft, '$.spec.round') FROM runs JOIN staged_runs ON run = id WHERE tree = ?1 LIMIT 1",
-        )?;
-        Ok(statement
-            .query_row([tree.to_string_lossy()], |row| row.get(0))
-            .optional()?)
+        self.store.optional(
+            "SELECT draft -> 'spec' ->> 'round' FROM runs JOIN staged_runs
+                 ON run = id WHERE tree = ?1 LIMIT 1",
+            params![tree.to_string_lossy()],
+            |row| row.get(0),
+        )
     }
 
     /// Returns the submission trees that contain a run. Some may have been deleted since.
@@ -74,13 +77,10 @@ impl StagedRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn trees_with(&self, id: RunId) -> Result<Vec<PathBuf>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT tree FROM staged_runs WHERE run = ?1 ORDER BY staged")?;
-        let rows = statement.query_map([id.to_string()], |row| row.get::<_, String>(0))?;
-        Ok(rows
-            .map(|tree| tree.map(PathBuf::from))
-            .collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT tree FROM staged_runs WHERE run = ?1 ORDER BY staged",
+            params![id.to_string()],
+            |row| Ok(PathBuf::from(row.get::<String>(0)?)),
+        )
     }
 }

@@ -3,9 +3,9 @@
 use regatta_fsutil::hash::unhex;
 use regatta_types::{RunId, StreamName};
 use regatta_wire::message::StreamEnd;
-use rusqlite::{Row, params};
 
 use super::{Result, Store, values};
+use crate::database::{Row, params};
 
 /// One stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl StreamRow {
     }
 }
 
-fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
+fn stream(row: &Row<'_>) -> Result<StreamRow> {
     let stated_length: Option<i64> = row.get("stated_length")?;
     Ok(StreamRow {
         name: values::parsed(row, "name")?,
@@ -59,12 +59,11 @@ impl Streams<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn of_run(&self, run: RunId) -> Result<Vec<StreamRow>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM streams WHERE run = ?1 ORDER BY name")?;
-        let rows = statement.query_map([run.to_string()], stream)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "SELECT * FROM streams WHERE run = ?1 ORDER BY name",
+            params![run.to_string()],
+            stream,
+        )
     }
 
     /// Stores the progress of a stream. Returns `false` when its run was removed meanwhile. The caller has flushed its file.
@@ -72,23 +71,20 @@ impl Streams<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_progress(&self, run: RunId, row: &StreamRow) -> Result<bool> {
-        let changed = self
-            .store
-            .connection
-            .prepare_cached(
-                "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, complete)
-                 SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE id = ?1)
-                 ON CONFLICT (run, name) DO UPDATE
-                 SET committed = ?3, stated_length = ?4, stated_sha256 = ?5, complete = ?6",
-            )?
-            .execute(params![
+        let changed = self.store.execute(
+            "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, complete)
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE id = ?1)
+             ON CONFLICT (run, name) DO UPDATE
+             SET committed = ?3, stated_length = ?4, stated_sha256 = ?5, complete = ?6",
+            params![
                 run.to_string(),
                 row.name.as_str(),
                 values::signed(row.committed),
                 row.stated_length.map(values::signed),
                 row.stated_sha256,
                 row.is_complete
-            ])?;
+            ],
+        )?;
         Ok(changed > 0)
     }
 
@@ -97,13 +93,11 @@ impl Streams<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn list(&self, run: RunId, name: &StreamName) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO streams (run, name, listed) VALUES (?1, ?2, 1)
+        self.store.execute(
+            "INSERT INTO streams (run, name, listed) VALUES (?1, ?2, 1)
                  ON CONFLICT (run, name) DO UPDATE SET listed = 1 WHERE listed = 0",
-            )?
-            .execute(params![run.to_string(), name.as_str()])?;
+            params![run.to_string(), name.as_str()],
+        )?;
         Ok(())
     }
 
@@ -114,12 +108,11 @@ impl Streams<'_> {
     /// Returns an error when the store fails.
     pub fn list_signed(&self, run: RunId, names: &[StreamName]) -> Result<Vec<StreamName>> {
         names.iter().try_for_each(|name| self.list(run, name))?;
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("DELETE FROM streams WHERE run = ?1 AND listed = 0 RETURNING name")?;
-        let rows = statement.query_map([run.to_string()], |row| values::parsed(row, "name"))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.store.rows(
+            "DELETE FROM streams WHERE run = ?1 AND listed = 0 RETURNING name",
+            params![run.to_string()],
+            |row| values::parsed(row, "name"),
+        )
     }
 
     /// Resets a complete stream whose file is missing or changed on this disk. The device must deliver it again from the start.
@@ -127,13 +120,9 @@ impl Streams<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn reset(&self, run: RunId, name: &StreamName) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "UPDATE streams SET listed = 1, complete = 0, committed = 0, stated_length = NULL, stated_sha256 = NULL
-                 WHERE run = ?1 AND name = ?2",
-            )?
-            .execute(params![run.to_string(), name.as_str()])?;
+        self.store.execute(
+            "UPDATE streams SET listed = 1, complete = 0, committed = 0, stated_length = NULL, stated_sha256 = NULL
+             WHERE run = ?1 AND name = ?2", params![run.to_string(), name.as_str()])?;
         Ok(())
     }
 
@@ -142,9 +131,9 @@ impl Streams<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn delivered_bytes(&self) -> Result<u64> {
-        let bytes: i64 = self.store.connection.query_row(
+        let bytes: i64 = self.store.row(
             "SELECT COALESCE(SUM(committed), 0) FROM streams",
-            [],
+            params![],
             |row| row.get(0),
         )?;
         Ok(u64::try_from(bytes).unwrap_or(0))
@@ -155,11 +144,11 @@ impl Streams<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn committed_bytes(&self, run: RunId) -> Result<u64> {
-        let bytes: i64 = self
-            .store
-            .connection
-            .prepare_cached("SELECT COALESCE(SUM(committed), 0) FROM streams WHERE run = ?1")?
-            .query_row([run.to_string()], |row| row.get(0))?;
+        let bytes: i64 = self.store.row(
+            "SELECT COALESCE(SUM(committed), 0) FROM streams WHERE run = ?1",
+            params![run.to_string()],
+            |row| row.get(0),
+        )?;
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 }

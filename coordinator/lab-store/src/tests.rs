@@ -257,9 +257,9 @@ fn a_commit_that_fails_leaves_no_transaction_open() {
     let store = Store::open(&path).unwrap();
     // A deferred constraint fails at the commit and leaves the transaction open.
     let add_run_with_an_orphan = |store: &Store| {
-        store.connection.execute_batch(
-            "PRAGMA defer_foreign_keys = ON; INSERT INTO streams (run, name) VALUES ('none', 'a')",
-        )?;
+        store
+            .database
+            .batch("PRAGMA defer_foreign_keys = ON; INSERT INTO streams (run, name) VALUES ('none', 'a')")?;
         store.runs().add(&draft("a"))
     };
     store.all_or_nothing(add_run_with_an_orphan).unwrap_err();

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId};
-use rusqlite::params;
 
 use super::{Result, Store, values};
+use crate::database::params;
 
 /// Runs that are on devices, but not in the store.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ impl UnknownRuns<'_> {
     pub fn replace(&self, device: &DeviceId, runs: &BTreeSet<RunId>) -> Result<()> {
         self.store.all_or_nothing(|store| {
             store.unknown_runs().forget(device)?;
-            let mut insert = store
-                .connection
-                .prepare_cached("INSERT INTO unknown_runs (device, run) VALUES (?1, ?2)")?;
             for run in runs {
-                insert.execute(params![device.as_str(), run.to_string()])?;
+                store.execute(
+                    "INSERT INTO unknown_runs (device, run) VALUES (?1, ?2)",
+                    params![device.as_str(), run.to_string()],
+                )?;
             }
             Ok(())
         })
@@ -33,10 +33,10 @@ impl UnknownRuns<'_> {
 
     /// Forgets the unknown runs of a device.
     pub(super) fn forget(&self, device: &DeviceId) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("DELETE FROM unknown_runs WHERE device = ?1")?
-            .execute([device.as_str()])?;
+        self.store.execute(
+            "DELETE FROM unknown_runs WHERE device = ?1",
+            params![device.as_str()],
+        )?;
         Ok(())
     }
 
@@ -45,15 +45,14 @@ impl UnknownRuns<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<BTreeMap<DeviceId, Vec<RunId>>> {
-        let mut statement = self.store.connection.prepare_cached(
-            "SELECT device, run FROM unknown_runs WHERE run NOT IN (SELECT id FROM runs) ORDER BY device, run",
+        let rows: Vec<(DeviceId, RunId)> = self.store.rows(
+            "SELECT device, run FROM unknown_runs WHERE run NOT IN (SELECT id
+                 FROM runs) ORDER BY device, run",
+            params![],
+            |row| Ok((values::parsed(row, "device")?, values::parsed(row, "run")?)),
         )?;
-        let rows = statement.query_map([], |row| {
-            Ok((values::parsed(row, "device")?, values::parsed(row, "run")?))
-        })?;
         let mut found: BTreeMap<DeviceId, Vec<RunId>> = BTreeMap::new();
-        for row in rows {
-            let (device, run) = row?;
+        for (device, run) in rows {
             found.entry(device).or_default().push(run);
         }
         Ok(found)

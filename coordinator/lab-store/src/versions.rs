@@ -2,9 +2,9 @@
 //! list` can say why the devices are missing.
 
 use regatta_types::DeviceId;
-use rusqlite::params;
 
 use super::{Devices, Result, now, values};
+use crate::database::params;
 
 /// The maximum number of such devices. When forged ids exceed it, the oldest entries are dropped.
 const MAX: u32 = 256;
@@ -26,20 +26,16 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn record_other_version(&self, id: &DeviceId, wire: u16) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached(
-                "INSERT INTO other_versions (device, wire, last_seen) VALUES (?1, ?2, ?3)
+        self.store.execute(
+            "INSERT INTO other_versions (device, wire, last_seen) VALUES (?1, ?2, ?3)
                  ON CONFLICT (device) DO UPDATE SET wire = ?2, last_seen = ?3",
-            )?
-            .execute(params![id.as_str(), wire, now()])?;
-        self.store
-            .connection
-            .prepare_cached(
-                "DELETE FROM other_versions WHERE device NOT IN
-                     (SELECT device FROM other_versions ORDER BY last_seen DESC LIMIT ?1)",
-            )?
-            .execute([MAX])?;
+            params![id.as_str(), wire, now()],
+        )?;
+        self.store.execute(
+            "DELETE FROM other_versions WHERE device NOT IN
+             (SELECT device FROM other_versions ORDER BY last_seen DESC LIMIT ?1)",
+            params![MAX],
+        )?;
         Ok(())
     }
 
@@ -48,10 +44,10 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn clear_other_version(&self, id: &DeviceId) -> Result<()> {
-        self.store
-            .connection
-            .prepare_cached("DELETE FROM other_versions WHERE device = ?1")?
-            .execute([id.as_str()])?;
+        self.store.execute(
+            "DELETE FROM other_versions WHERE device = ?1",
+            params![id.as_str()],
+        )?;
         Ok(())
     }
 
@@ -60,17 +56,13 @@ impl Devices<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn other_versions(&self) -> Result<Vec<OtherVersion>> {
-        let mut statement = self
-            .store
-            .connection
-            .prepare_cached("SELECT * FROM other_versions ORDER BY device")?;
-        let rows = statement.query_map([], |row| {
-            Ok(OtherVersion {
-                device: values::parsed(row, "device")?,
-                wire: row.get("wire")?,
-                last_seen: row.get("last_seen")?,
+        self.store
+            .rows("SELECT * FROM other_versions ORDER BY device", params![], |row| {
+                Ok(OtherVersion {
+                    device: values::parsed(row, "device")?,
+                    wire: row.get("wire")?,
+                    last_seen: row.get("last_seen")?,
+                })
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

@@ -5,6 +5,7 @@ use regatta_types::DeviceId;
 use serde::Serialize;
 
 use super::{Devices, Result};
+use crate::database::params;
 
 /// The ratios of a device's runs: the power that a meter shows, divided by that of the device's rails in the same window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,8 +40,8 @@ impl Devices<'_> {
     pub fn wall_ratio(&self, device: &DeviceId) -> Result<Option<WallRatio>> {
         self.ratios(
             device,
-            "SELECT 1.0 * json_extract(outcome, '$.device_state.telemetry.wall_milliwatts')
-                 / json_extract(outcome, '$.device_state.telemetry.milliwatts') AS ratio
+            "SELECT CAST(outcome -> 'device_state' -> 'telemetry' ->> 'wall_milliwatts' AS DOUBLE PRECISION)
+                 / nullif(CAST(outcome -> 'device_state' -> 'telemetry' ->> 'milliwatts' AS DOUBLE PRECISION), 0) AS ratio
              FROM runs WHERE device = ?1 AND recorded IS NOT NULL",
         )
     }
@@ -53,7 +54,8 @@ impl Devices<'_> {
     pub fn meter_ratio(&self, device: &DeviceId) -> Result<Option<WallRatio>> {
         self.ratios(
             device,
-            "SELECT 1000.0 * session.mean_watts / json_extract(run.outcome, '$.device_state.telemetry.milliwatts') AS ratio
+            "SELECT 1000.0 * session.mean_watts
+                 / nullif(CAST(run.outcome -> 'device_state' -> 'telemetry' ->> 'milliwatts' AS DOUBLE PRECISION), 0) AS ratio
              FROM power_sessions AS session JOIN runs AS run ON run.id = session.testing
              WHERE session.device = ?1 AND session.simulated = 0 AND session.verdict IN ('pass', 'rehearsal')",
         )
@@ -61,17 +63,17 @@ impl Devices<'_> {
 
     /// Summarises the column `ratio` of a query. Without rails, or with rails of 0 W, it is NULL.
     fn ratios(&self, device: &DeviceId, query: &str) -> Result<Option<WallRatio>> {
-        let query = format!("SELECT ratio FROM ({query}) WHERE ratio IS NOT NULL ORDER BY ratio");
-        let mut statement = self.store.connection.prepare_cached(&query)?;
-        let ratios = statement.query_map([device.as_str()], |row| row.get(0))?;
-        Ok(WallRatio::of(&ratios.collect::<rusqlite::Result<Vec<f64>>>()?))
+        let query = format!("SELECT ratio FROM ({query}) AS ratios WHERE ratio IS NOT NULL ORDER BY ratio");
+        let ratios: Vec<f64> = self
+            .store
+            .rows(&query, params![device.as_str()], |row| row.get(0))?;
+        Ok(WallRatio::of(&ratios))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use regatta_types::RunId;
-    use rusqlite::params;
 
     use super::*;
     use crate::Store;
@@ -94,13 +96,8 @@ mod tests {
         ];
         for (number, (verdict, simulated, mean_watts)) in sessions.into_iter().enumerate() {
             let (id, run) = (format!("session-{number}"), RunId::now());
-            store
-                .connection
-                .execute(
-                    "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision, outcome)
-                     VALUES (?1, ?2, '', '', '', '', '', '', 'done', 1, '{\"device_state\": {\"telemetry\": {\"milliwatts\": 10000}}}')",
-                    params![run.to_string(), device.as_str()],
-                )
+            store.execute("INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision, outcome)
+                     VALUES (?1, ?2, '', '', '', '', '', '', 'done', 1, '{\"device_state\": {\"telemetry\": {\"milliwatts\": 10000}}}')", params![run.to_string(), device.as_str()])
                 .unwrap();
             let new = NewPowerSession {
                 id: &id,

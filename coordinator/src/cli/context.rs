@@ -169,7 +169,7 @@ impl Context {
     /// Opens the workspace and its store, which knows the workspace's runs.
     pub(crate) fn open_store(&self) -> Result<(Workspace, Store), Failure> {
         let workspace = self.open()?;
-        let store = Store::open(&workspace.database())?;
+        let store = workspace.store()?;
         expect_runs_in_store(&workspace, &store).map_err(|error| with_hint(error, &workspace))?;
         Ok((workspace, store))
     }

@@ -18,9 +18,8 @@ use crate::{
     exit::{CommandResult, Failure},
 };
 use regatta_lab_net::{broker::mosquitto, keys::Keys};
-use regatta_lab_store::{
-    Store,
-    workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace, WorkspaceError, is_host},
+use regatta_lab_store::workspace::{
+    CONFIG_FILE, Config, KEYS, NewConfig, Workspace, WorkspaceError, is_host,
 };
 
 /// Flags of `init`.
@@ -91,7 +90,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     );
     if args.broker == BrokerKind::Mosquitto {
         let directory = workspace.mosquitto();
-        let store = Store::open(&workspace.database())?;
+        let store = workspace.store()?;
         mosquitto::write(&directory, &keys, &store, args.listen, &server_hosts(&host))?;
         text.push_str(&format!(
             "start the broker: mosquitto -c {}/mosquitto.conf\n",

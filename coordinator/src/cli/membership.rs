@@ -24,7 +24,7 @@ pub(super) struct AddArgs {
     /// The device's name
     name: String,
     /// Print tokens for this many devices, named NAME-0001 and so on: a name and its token on each line
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9_999))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=50_000))]
     count: Option<u16>,
     /// Let the enrolled device of this name enroll again with its key, for example because its certificate has expired
     #[arg(long, conflicts_with = "count")]

@@ -51,6 +51,7 @@ mod setting_flags;
 mod settings;
 mod ssh_hint;
 mod status;
+mod store;
 mod submission;
 mod system;
 mod target_devices;
@@ -134,6 +135,9 @@ enum Command {
     /// Manage who may use the live page
     #[command(subcommand)]
     Dashboard(dashboard::Command),
+    /// Show where the lab's database is, and move it to PostgreSQL
+    #[command(subcommand)]
+    Store(store::Command),
     /// Run benchmarks on devices
     Run(Box<run::Args>),
     /// Run many combinations on many devices, for days, unattended
@@ -238,6 +242,7 @@ fn execute(command: Command, context: &Context) -> CommandResult {
         Command::Top => top::run(context),
         Command::Device(command) => device::run(&command, context),
         Command::Dashboard(command) => dashboard::run(&command, context),
+        Command::Store(command) => store::run(&command, context),
         Command::Run(args) => run::run(&args, context),
         Command::Campaign(command) => campaign::run(&command, context),
         Command::Runs(command) => runs::run(&command, context),

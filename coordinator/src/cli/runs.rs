@@ -15,7 +15,6 @@ use regatta_types::ExitCode;
 use super::{Context, context::say, export, verify, with_hint};
 use crate::exit::CommandResult;
 use regatta_lab_runs::rebuild as rebuild_store;
-use regatta_lab_store::Store;
 use regatta_lab_views::lookup;
 
 /// Commands about runs.
@@ -86,7 +85,7 @@ fn rebuild(context: &Context) -> CommandResult {
     let _lock = workspace
         .lock()
         .map_err(|error| with_hint(error.into(), &workspace))?;
-    let store = Store::open(&workspace.database())?;
+    let store = workspace.store()?;
     let rebuilt = rebuild_store(&workspace, &store)?;
     let needs_members = workspace.config().tls && store.members().all()?.is_empty();
     context.print(&rebuilt, || {

@@ -4,7 +4,7 @@
 
 mod security;
 
-use std::{path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use anyhow::Context as _;
 pub(crate) use security::server_hosts;
@@ -24,7 +24,6 @@ use regatta_lab_net::{
 };
 use regatta_lab_runs::{self as runs, ingest};
 use regatta_lab_store::{
-    Store,
     change_notifier::ChangeNotifier,
     workspace::{BrokerChoice, Lock, Workspace, WorkspaceMoved},
 };
@@ -66,7 +65,7 @@ impl Daemon {
     pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
         let lock = workspace.lock()?;
         // Creates the store before several parts open it.
-        let store = Store::open(&workspace.database())?;
+        let store = workspace.store()?;
         runs::expect_runs_in_store(workspace, &store)?;
         if let Err(error) = runs::Removal::begin(workspace, &store) {
             tracing::error!("an interrupted removal of runs is not completed: {error:#}");
@@ -96,7 +95,7 @@ impl Daemon {
         let assets = security.serve_assets(workspace, budget).await?;
         let page = PageServer::start(workspace, security.page_tls(workspace)?, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
-        tokio::spawn(follow_broker(workspace.database(), link.connected()));
+        tokio::spawn(follow_broker(workspace.clone(), link.connected()));
         let notifier = ChangeNotifier::new();
         let admission = &security.admission;
         let mut threads = vec![
@@ -200,13 +199,12 @@ impl Daemon {
 }
 
 /// Stores each loss and return of the broker, until the link ends.
-async fn follow_broker(database: PathBuf, mut connected: watch::Receiver<bool>) {
+async fn follow_broker(workspace: Workspace, mut connected: watch::Receiver<bool>) {
     while connected.changed().await.is_ok() {
         let is_lost = !*connected.borrow_and_update();
-        let database = database.clone();
+        let workspace = workspace.clone();
         let stored =
-            tokio::task::spawn_blocking(move || Store::open(&database)?.service().set_broker_lost(is_lost))
-                .await;
+            tokio::task::spawn_blocking(move || workspace.store()?.service().set_broker_lost(is_lost)).await;
         if let Ok(Err(error)) = stored {
             tracing::error!(
                 "the state of the broker was not stored: {:#}",

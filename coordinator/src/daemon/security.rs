@@ -127,7 +127,7 @@ impl Security {
             broker: config.broker_for_devices(broker).to_string(),
             enrollment: host_and_port(&config.host, listener.local_addr()?.port()),
         };
-        let store = Store::open(&workspace.database())?;
+        let store = workspace.store()?;
         let service =
             EnrollmentService::new(Arc::clone(keys), Arc::clone(&self.admission), addresses, store)?;
         let tls = keys::enrollment_server(keys, &self.hosts)?;

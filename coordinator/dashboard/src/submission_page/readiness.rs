@@ -13,7 +13,7 @@ use regatta_types::{Division, RunId};
 
 use crate::recent_results::RecentResults;
 use regatta_lab_runs::is_offered_for_staging;
-use regatta_lab_store::{self as store, RunRow, Store, workspace::Workspace};
+use regatta_lab_store::{self as store, RunRow, workspace::Workspace};
 use regatta_lab_views::submission_status::{StatusRequest, SubmissionStatus, submission_status};
 
 /// The newest preview. It reads the documents of every finished run.
@@ -56,7 +56,7 @@ impl Readiness {
     }
 
     fn read(workspace: &Workspace) -> anyhow::Result<Self> {
-        let store = Store::open(&workspace.database())?;
+        let store = workspace.store()?;
         let catalogue = Catalogue::read(Some(&workspace.configs()))?;
         let round = catalogue.round(None)?;
         let request = StatusRequest {

@@ -13,7 +13,7 @@ use regatta_submission_check::{
 
 use super::readiness::key;
 use crate::{page_error::PageError, recent_results::RecentResults};
-use regatta_lab_store::{self as store, Store, workspace::Workspace};
+use regatta_lab_store::{self as store, workspace::Workspace};
 
 /// The newest checks, by the tree and the time when it was staged. A check reads every log of a tree.
 static NEWEST: RecentResults<CheckedTree, TreeReport, anyhow::Error> = RecentResults::new();
@@ -42,7 +42,7 @@ impl TreeReport {
     /// # Errors
     /// Returns an error when no tree has this name, or it cannot be read.
     pub(crate) fn of(name: &str, workspace: &Workspace) -> Result<Arc<anyhow::Result<Self>>, PageError> {
-        let trees = Store::open(&workspace.database())?.staged_runs().trees()?;
+        let trees = workspace.store()?.staged_runs().trees()?;
         let tree = trees
             .into_iter()
             .find(|tree| key(&tree.path) == name && tree.path.is_dir())
@@ -55,7 +55,7 @@ impl TreeReport {
     }
 
     fn check(path: &Path, workspace: &Workspace) -> anyhow::Result<Self> {
-        let store = Store::open(&workspace.database())?;
+        let store = workspace.store()?;
         let rounds = RoundCatalogue::read(Some(&workspace.configs()))?;
         let round = rounds.named(store.staged_runs().round_of_tree(path)?.as_deref())?;
         Ok(Self {

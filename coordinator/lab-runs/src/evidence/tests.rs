@@ -24,7 +24,7 @@ impl Bench {
     fn new(name: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let workspace = Workspace::create(directory.path(), "schema = 1\n").unwrap();
-        let store = Store::open(&workspace.database()).unwrap();
+        let store = workspace.store().unwrap();
         let draft = example_draft("a".repeat(32).parse().unwrap());
         store.runs().add(&draft).unwrap();
         let mut run = store.runs().get(draft.spec.run).unwrap().unwrap();

@@ -36,7 +36,7 @@ use regatta_lab_net::{
     fleet::Admission,
     link::{Inbound, Publisher},
 };
-use regatta_lab_store::{Store, StoreError, change_notifier::ChangeNotifier, workspace::Workspace};
+use regatta_lab_store::{StoreError, change_notifier::ChangeNotifier, workspace::Workspace};
 
 /// Bytes after which a batch takes no further message. This bounds the time to the first acknowledgement.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
@@ -62,7 +62,7 @@ pub fn start(
     notifier: ChangeNotifier,
     open_streams: usize,
 ) -> Result<JoinHandle<()>, IngestError> {
-    let store = Store::open(&workspace.database())?;
+    let store = workspace.store()?;
     let flusher = flusher::Flusher::start().map_err(IngestError::Thread)?;
     let ingest = batch::Ingest::new(
         workspace.clone(),

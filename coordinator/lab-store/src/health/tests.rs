@@ -1,6 +1,7 @@
 //! Tests of the health of devices and its log.
 
 use super::*;
+use crate::database::params;
 
 fn failed(reason: &str) -> HealthChange<'_> {
     HealthChange::DeviceFailed {
@@ -110,6 +111,6 @@ fn the_log_is_append_only_and_a_run_counts_once() {
         ]
     );
     for statement in ["DELETE FROM device_log", "UPDATE device_log SET reason = ''"] {
-        assert!(store.connection.execute(statement, []).is_err(), "{statement}");
+        assert!(store.execute(statement, params![]).is_err(), "{statement}");
     }
 }

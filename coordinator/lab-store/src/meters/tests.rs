@@ -23,10 +23,9 @@ fn belongs_to_another_process(store: &Store) {
     let parent = std::os::unix::process::parent_id();
     let parent = Holder::of(parent, parent).unwrap();
     store
-        .connection
         .execute(
             "UPDATE meters SET holder = ?1 WHERE session IS NOT NULL",
-            [json(&parent).unwrap()],
+            params![values::to_json(&parent).unwrap()],
         )
         .unwrap();
 }
@@ -126,10 +125,9 @@ fn a_lease_ends_with_its_process() {
     // The same number, but another process.
     let mut other = Holder::this_thread().unwrap();
     other.started += 1;
-    let json = json(&other).unwrap();
+    let json = values::to_json(&other).unwrap();
     store
-        .connection
-        .execute("UPDATE meters SET holder = ?1", [json])
+        .execute("UPDATE meters SET holder = ?1", params![json])
         .unwrap();
     let Leased::Taken { ended: Some(ended) } = store.meters().lease("lab", "two", &device()).unwrap() else {
         panic!("the stale lease holds");
@@ -203,11 +201,11 @@ fn a_stale_lease_is_replaced_only_together_with_the_end_of_its_session() {
     store.power_sessions().begin(new).unwrap();
     let fails =
         "CREATE TRIGGER full BEFORE UPDATE OF ended ON power_sessions BEGIN SELECT RAISE(ABORT, 'full'); END";
-    store.connection.execute_batch(fails).unwrap();
+    store.database.batch(fails).unwrap();
     assert!(store.meters().lease("lab", "two", &device()).is_err());
     let lease = store.meters().get("lab").unwrap().unwrap().lease;
     assert_eq!(lease.unwrap().session, "one", "the next session still finds it");
-    store.connection.execute_batch("DROP TRIGGER full").unwrap();
+    store.database.batch("DROP TRIGGER full").unwrap();
     store.meters().lease("lab", "two", &device()).unwrap();
     let ended = store.power_sessions().get("one").unwrap().unwrap();
     assert_eq!(

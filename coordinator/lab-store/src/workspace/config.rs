@@ -3,12 +3,14 @@
 use std::{
     net::SocketAddr,
     num::{NonZeroU16, NonZeroU32},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use jiff::SignedDuration;
 use regatta_types::{BrokerAddress, BrokerAddressError};
 use serde::Deserialize;
+
+use crate::database::{AddressError, ServerAddress};
 
 use super::host_problem::{HostProblem, is_known_only_here};
 
@@ -65,6 +67,9 @@ pub enum ConfigError {
     /// The host cannot be part of an address.
     #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]
     Host(String),
+    /// `database` does not name a database.
+    #[error(transparent)]
+    Database(#[from] AddressError),
 }
 
 /// The broker for the messages.
@@ -122,6 +127,8 @@ pub struct Config {
     pub quarantine_after: u32,
     /// The number of devices that may be connected to the embedded broker at once.
     pub max_devices: usize,
+    /// The PostgreSQL database of the store. `None` for SQLite in the workspace.
+    pub database: Option<ServerAddress>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +165,10 @@ struct File {
     quarantine_after: NonZeroU32,
     #[serde(default = "default_max_devices")]
     max_devices: NonZeroU16,
+    #[serde(default)]
+    database: Option<String>,
+    #[serde(default)]
+    database_ca: Option<PathBuf>,
 }
 
 /// Returns the default number of connected devices: the largest fleet that was measured (docs/fleet.md), for which the usual limits of open
@@ -248,6 +259,10 @@ impl Config {
         if !is_host(&file.host) {
             return Err(ConfigError::Host(file.host));
         }
+        let database = file
+            .database
+            .map(|database| ServerAddress::new(&database, file.database_ca))
+            .transpose()?;
         let page = page(file.dashboard_listen)?;
         let page_login = page_login(page, &file.host, file.tls, file.dashboard_login)?;
         Ok(Self {
@@ -264,7 +279,28 @@ impl Config {
             min_free_bytes: file.min_free_mib.map(|mib| u64::from(mib) << 20),
             quarantine_after: file.quarantine_after.get(),
             max_devices: usize::from(file.max_devices.get()),
+            database,
         })
+    }
+
+    /// Returns the text of a configuration with another database: a PostgreSQL one with its authority, or the workspace's own.
+    pub fn with_database(text: &str, address: Option<&str>, ca: Option<&Path>) -> String {
+        let is_other = |line: &&str| {
+            let key = line.split('=').next().unwrap_or_default().trim();
+            key != "database" && key != "database_ca"
+        };
+        let mut lines: Vec<String> = text.lines().filter(is_other).map(str::to_owned).collect();
+        // Strings of JSON are strings of TOML.
+        if let Some(address) = address {
+            lines.push(format!("database = {}", serde_json::json!(address)));
+        }
+        if let Some(ca) = ca {
+            lines.push(format!(
+                "database_ca = {}",
+                serde_json::json!(ca.to_string_lossy())
+            ));
+        }
+        lines.join("\n") + "\n"
     }
 
     /// Returns the text of a new workspace's file.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! regatta.toml            configuration
-//! regatta.db              the store (SQLite)
+//! regatta.db              the store (SQLite), unless the configuration names a PostgreSQL database
 //! regatta.lock            locked by the daemon that serves the workspace; contains its process id
 //! serve.log               output of the daemon in the background; serve.log.1 has the older output
 //! judging/RUN             the runs that are being judged now
@@ -37,6 +37,7 @@ use std::{
     sync::Arc,
 };
 
+use crate::{DatabaseAddress, Store, StoreError};
 pub use config::{BrokerChoice, Config, DEFAULT_PAGE, NewConfig, PageChoice, is_host, kept_free_bytes};
 use held_directory::HeldDirectory;
 pub use host_problem::is_known_only_here;
@@ -170,9 +171,32 @@ impl Workspace {
         &self.config
     }
 
-    /// Returns the path of the store's database.
-    pub fn database(&self) -> PathBuf {
+    /// Returns the file of a database in the workspace.
+    pub fn database_file(&self) -> PathBuf {
         self.root.join("regatta.db")
+    }
+
+    /// Returns the place of the store's database.
+    pub fn database(&self) -> DatabaseAddress {
+        match &self.config.database {
+            Some(server) => DatabaseAddress::Server(Box::new(server.clone().in_directory(&self.root))),
+            None => {
+                let path = self.database_file();
+                #[cfg(any(test, feature = "fixtures"))]
+                if let Some(server) = crate::examples::server_instead_of(&path) {
+                    return server;
+                }
+                DatabaseAddress::File(path)
+            }
+        }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// Returns an error when the database cannot be opened or a newer program wrote it.
+    pub fn store(&self) -> Result<Store, StoreError> {
+        Store::connect(&self.database())
     }
 
     /// Returns the path of the log of a daemon in the background.

@@ -43,10 +43,7 @@ use regatta_deploy::{
     ShimCache,
 };
 use regatta_lab_net::enrollment::check_name;
-use regatta_lab_store::{
-    Store,
-    workspace::{Workspace, is_host},
-};
+use regatta_lab_store::workspace::{Workspace, is_host};
 
 /// Flags of `device deploy`.
 #[derive(Debug, clap::Args)]
@@ -306,7 +303,7 @@ fn one(
 ) -> Result<DeployOutcome, BoardError> {
     board.say(&format!("connecting to {}", task.access));
     let session = Session::open(&task.access, prompt)?;
-    let store = Store::open(&workspace.database()).map_err(DeployError::from)?;
+    let store = workspace.store().map_err(DeployError::from)?;
     let deployment = Deployment {
         board: &session,
         link_address: session.local_address(),

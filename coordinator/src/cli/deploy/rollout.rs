@@ -196,7 +196,7 @@ impl Rollout<'_> {
             return Err(BoardError::Busy);
         }
         // A store of its own, because the shared one is locked by one device at a time.
-        let store = Store::open(&self.workspace.database()).map_err(DeployError::from)?;
+        let store = self.workspace.store().map_err(DeployError::from)?;
         let is_held = maintenance_hold::begin(job.device, &store).map_err(DeployError::from)?;
         let result = match self.is_busy(job.device) {
             Ok(true) => Err(BoardError::Busy),

@@ -127,7 +127,7 @@ pub(in crate::cli) fn upgrade(args: &UpgradeArgs, context: &Context) -> CommandR
             let rollout = Rollout {
                 number,
                 options: upgrade.options.clone(),
-                store: Mutex::new(Store::open(&workspace.database())?),
+                store: Mutex::new(workspace.store()?),
                 workspace: &workspace,
                 context,
             };

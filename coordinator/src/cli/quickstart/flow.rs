@@ -94,7 +94,7 @@ pub(super) struct Session<'a> {
 
 impl Session<'_> {
     fn with_agent(&self, binary: &std::path::Path, catalogue: &Catalogue) -> CommandResult {
-        let store = Store::open(&self.workspace.database())?;
+        let store = self.workspace.store()?;
         for left_over in store.runs().open()? {
             store
                 .runs()

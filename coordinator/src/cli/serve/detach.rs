@@ -23,7 +23,7 @@ use crate::{
     },
     exit::{CommandResult, Failure},
 };
-use regatta_lab_store::{Store, workspace::Workspace};
+use regatta_lab_store::workspace::Workspace;
 use regatta_types::ExitCode;
 
 /// The option that makes a process the background process.
@@ -134,7 +134,7 @@ fn report(addresses: &Addresses, workspace: &Workspace, log: &LogFile, context: 
 
 fn report_running(workspace: &Workspace, log: &LogFile, context: &Context) -> CommandResult {
     let process = workspace.serving_process();
-    let page = Store::open(&workspace.database())?.service().state()?.page;
+    let page = workspace.store()?.service().state()?.page;
     let document = json!({
         "workspace": workspace.root(),
         "process": process,

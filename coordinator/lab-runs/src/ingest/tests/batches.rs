@@ -19,7 +19,7 @@ const EFFECTS: [&str; 3] = ["FAIL", "ABORT", "ROLLBACK"];
 
 impl Bench {
     fn database(&self) -> Connection {
-        Connection::open(self.workspace.database()).unwrap()
+        Connection::open(self.workspace.root().join("regatta.db")).unwrap()
     }
 
     fn refuse(&self, table: &str, condition: &str, effect: &str) {
@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn phase(&self, run: RunId) -> RunPhase {
-        let store = Store::open(&self.workspace.database()).unwrap();
+        let store = self.workspace.store().unwrap();
         store.runs().get(run).unwrap().unwrap().state.phase
     }
 
@@ -99,7 +99,7 @@ fn a_state_that_cannot_be_stored_delays_no_other_message() {
         let mut bench = Bench::new();
         let others = [(); 2].map(|()| {
             let draft = example_draft(bench.device.clone());
-            let store = Store::open(&bench.workspace.database()).unwrap();
+            let store = bench.workspace.store().unwrap();
             store.runs().add(&draft).unwrap();
             store.runs().fix_spec(draft.spec.run, "00").unwrap();
             draft.spec.run

@@ -87,7 +87,7 @@ fn states_list_no_more_streams_than_a_run_may_have() {
         let report = bench.report(Leaf::State(run), &StateReport { run, state, streams });
         bench.take([report]);
     }
-    let store = Store::open(&bench.workspace.database()).unwrap();
+    let store = bench.workspace.store().unwrap();
     assert_eq!(store.streams().of_run(bench.run).unwrap().len(), 60);
     assert_eq!(bench.ingest.rejects().count(RejectKind::TooManyStreams), 5);
 }

@@ -28,7 +28,7 @@ use regatta_lab_net::{
     fleet::Admission,
     link::{Inbound, Publisher},
 };
-use regatta_lab_store::{Store, examples::example_draft, workspace::Workspace};
+use regatta_lab_store::{examples::example_draft, workspace::Workspace};
 
 /// A publisher that records acknowledgements.
 #[derive(Clone, Default)]
@@ -62,7 +62,7 @@ impl Bench {
         let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
         let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
         let device = DeviceId::of_public_key(key.public_key().as_ref().try_into().unwrap());
-        let store = Store::open(&workspace.database()).unwrap();
+        let store = workspace.store().unwrap();
         let draft = example_draft(device.clone());
         store.runs().add(&draft).unwrap();
         store.runs().fix_spec(draft.spec.run, "00").unwrap();
@@ -133,7 +133,7 @@ impl Bench {
 }
 
 fn open_ingest(workspace: &Workspace, acks: &RecordingPublisher) -> Ingest {
-    let store = Store::open(&workspace.database()).unwrap();
+    let store = workspace.store().unwrap();
     Ingest::new(
         workspace.clone(),
         store,

@@ -105,7 +105,7 @@ impl Lab {
         let bench = Bench::new();
         let disk = ModelledDisk::new(
             bench.workspace.run(bench.run).path().to_owned(),
-            Some(bench.workspace.database()),
+            Some(bench.workspace.root().join("regatta.db")),
         );
         let mut lab = Self {
             bench,
@@ -127,7 +127,7 @@ impl Lab {
         };
         self.bench.ingest = Ingest::new(
             workspace.clone(),
-            Store::open(&workspace.database()).unwrap(),
+            workspace.store().unwrap(),
             everybody(),
             Box::new(publisher),
             Flusher::start().unwrap(),

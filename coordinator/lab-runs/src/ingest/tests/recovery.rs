@@ -55,7 +55,7 @@ fn data_of_a_removed_run_is_not_acknowledged() {
     let mut bench = Bench::new();
     let first = bench.chunk("log", 0, b"abc");
     assert_eq!(bench.take([first]), ack(3, None));
-    let store = Store::open(&bench.workspace.database()).unwrap();
+    let store = bench.workspace.store().unwrap();
     assert!(store.runs().give_up(bench.run, "given up").unwrap());
     let run = store.runs().get(bench.run).unwrap().unwrap();
     let record = example_record(&run, &run.state);

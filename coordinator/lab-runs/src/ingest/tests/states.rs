@@ -25,7 +25,7 @@ fn a_late_state_does_not_turn_a_run_back() {
     let running = report(&bench, RunPhase::Running, 4);
     let draining = report(&bench, RunPhase::Draining, 5);
     bench.take([draining, running]);
-    let store = Store::open(&bench.workspace.database()).unwrap();
+    let store = bench.workspace.store().unwrap();
     assert_eq!(
         store.runs().get(bench.run).unwrap().unwrap().state.phase,
         RunPhase::Draining
@@ -46,10 +46,10 @@ fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
         streams: Vec::new(),
     };
     let phase = |bench: &Bench| {
-        let store = Store::open(&bench.workspace.database()).unwrap();
+        let store = bench.workspace.store().unwrap();
         store.runs().get(bench.run).unwrap().unwrap().state.phase
     };
-    let disk = rusqlite::Connection::open(bench.workspace.database()).unwrap();
+    let disk = rusqlite::Connection::open(bench.workspace.root().join("regatta.db")).unwrap();
     disk.execute_batch(
         "CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END",
     )

@@ -12,7 +12,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::{super::reject_counters::RejectKind, Bench, ack, name};
 use regatta_lab_net::link::Inbound;
-use regatta_lab_store::Store;
 
 #[test]
 fn a_stream_arrives_and_stays() {
@@ -172,7 +171,7 @@ fn streams_that_the_device_does_not_list_are_dropped() {
     let forged = bench.chunk("forged-1", 0, b"forged");
     bench.take([forged]);
     assert_eq!(bench.ingest.rejects().count(RejectKind::Unlisted), 1);
-    let store = Store::open(&bench.workspace.database()).unwrap();
+    let store = bench.workspace.store().unwrap();
     assert_eq!(store.streams().of_run(run).unwrap().len(), 1);
 }
 
