@@ -150,7 +150,55 @@ pub fn server_instead_of(path: &Path) -> Option<DatabaseAddress> {
     Some(DatabaseAddress::Server(Box::new(server)))
 }
 
+/// Returns whether the databases of tests are schemas of a server. Tests of a behaviour that only SQLite has do nothing then.
+pub fn is_on_server() -> bool {
+    std::env::var_os("REGATTA_TEST_DATABASE").is_some()
+}
+
 impl Store {
+    /// Lets the database refuse new and changed rows of a table that meet a condition on `NEW`. `effect` is that on an SQLite transaction:
+    /// FAIL, ABORT or ROLLBACK.
+    pub fn refuse(&self, table: &str, condition: &str, effect: &str) {
+        for event in ["INSERT", "UPDATE"] {
+            let statements = if self.database.sqlite().is_some() {
+                format!(
+                    "CREATE TRIGGER refused_{event} BEFORE {event} ON {table} WHEN {condition}
+                     BEGIN SELECT RAISE({effect}, 'refused'); END"
+                )
+            } else {
+                format!(
+                    "CREATE OR REPLACE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql
+                         AS 'BEGIN RAISE EXCEPTION ''refused''; END';
+                     CREATE TRIGGER refused_{event} BEFORE {event} ON {table} FOR EACH ROW
+                         WHEN ({condition}) EXECUTE FUNCTION refused()"
+                )
+            };
+            self.database.batch(&statements).unwrap();
+        }
+    }
+
+    /// Ends what [`Self::refuse`] began.
+    pub fn refuse_nothing(&self, table: &str) {
+        for event in ["INSERT", "UPDATE"] {
+            let on_table = match self.database.sqlite() {
+                Some(_) => String::new(),
+                None => format!(" ON {table}"),
+            };
+            let drop = format!("DROP TRIGGER refused_{event}{on_table}");
+            self.database.batch(&drop).unwrap();
+        }
+    }
+
+    /// Sets the version of the database's schema.
+    #[cfg(test)]
+    pub(crate) fn set_schema_version(&self, version: i64) {
+        let statement = match self.database.sqlite() {
+            Some(_) => format!("PRAGMA user_version = {version}"),
+            None => format!("UPDATE schema_version SET version = {version}"),
+        };
+        self.database.batch(&statement).unwrap();
+    }
+
     /// Lets the database of this connection get no further page, as on a full disk, or ends that.
     pub fn set_full(&self, is_full: bool) {
         let connection = self.database.sqlite().unwrap();

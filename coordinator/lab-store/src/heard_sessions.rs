@@ -40,8 +40,8 @@ impl HeardSessions<'_> {
         )?;
         self.store.execute(
             "INSERT INTO heard_sessions (device, session, newest, position) VALUES (?1, ?2, ?3, ?4 + 1)
-             ON CONFLICT (device, session) DO UPDATE SET newest = ?3, position = CASE position WHEN ?4 THEN ?4 ELSE ?4 + 1 END
-             WHERE newest <> ?3 OR position <> ?4",
+             ON CONFLICT (device, session) DO UPDATE SET newest = ?3, position = CASE heard_sessions.position WHEN ?4 THEN ?4 ELSE ?4 + 1 END
+             WHERE heard_sessions.newest <> ?3 OR heard_sessions.position <> ?4",
             params![device, session, heard.newest, newest],
         )?;
         let oldest = newest + 1 - i64::try_from(MAX_HEARD_SESSIONS).unwrap_or(i64::MAX);

@@ -81,7 +81,7 @@ impl Runs<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn unfinished(&self, device: &DeviceId) -> Result<Vec<RunId>> {
-        self.unfinished_where(device, "1")
+        self.unfinished_where(device, "1 = 1")
     }
 
     /// Returns the runs that were sent to a device, or are about to be, and have no record yet.

@@ -95,7 +95,7 @@ impl Streams<'_> {
     pub fn list(&self, run: RunId, name: &StreamName) -> Result<()> {
         self.store.execute(
             "INSERT INTO streams (run, name, listed) VALUES (?1, ?2, 1)
-                 ON CONFLICT (run, name) DO UPDATE SET listed = 1 WHERE listed = 0",
+                 ON CONFLICT (run, name) DO UPDATE SET listed = 1 WHERE streams.listed = 0",
             params![run.to_string(), name.as_str()],
         )?;
         Ok(())

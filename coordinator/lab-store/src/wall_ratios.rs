@@ -97,7 +97,7 @@ mod tests {
         for (number, (verdict, simulated, mean_watts)) in sessions.into_iter().enumerate() {
             let (id, run) = (format!("session-{number}"), RunId::now());
             store.execute("INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision, outcome)
-                     VALUES (?1, ?2, '', '', '', '', '', '', 'done', 1, '{\"device_state\": {\"telemetry\": {\"milliwatts\": 10000}}}')", params![run.to_string(), device.as_str()])
+                     VALUES (?1, ?2, '', '', '', '', '', '{}', 'done', 1, '{\"device_state\": {\"telemetry\": {\"milliwatts\": 10000}}}')", params![run.to_string(), device.as_str()])
                 .unwrap();
             let new = NewPowerSession {
                 id: &id,

@@ -6,7 +6,7 @@ use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_types::ExitCode;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, hints::with_hint};
 use crate::exit::{CommandResult, Failure};
 use regatta_lab_store::{
     DatabaseAddress, ServerAddress, Store,
@@ -77,7 +77,7 @@ fn relocate(
     let workspace = context.open()?;
     let _lock = workspace
         .lock()
-        .map_err(|error| Failure::from(error).hint("stop `regatta serve` first"))?;
+        .map_err(|error| with_hint(error.into(), &workspace))?;
     let from = workspace.store()?;
     let target = match server {
         Some(server) => DatabaseAddress::Server(Box::new(server)),

@@ -199,13 +199,11 @@ fn a_stale_lease_is_replaced_only_together_with_the_end_of_its_session() {
         scenario: "Offline",
     };
     store.power_sessions().begin(new).unwrap();
-    let fails =
-        "CREATE TRIGGER full BEFORE UPDATE OF ended ON power_sessions BEGIN SELECT RAISE(ABORT, 'full'); END";
-    store.database.batch(fails).unwrap();
+    store.refuse("power_sessions", "NEW.ended IS NOT NULL", "ABORT");
     assert!(store.meters().lease("lab", "two", &device()).is_err());
     let lease = store.meters().get("lab").unwrap().unwrap().lease;
     assert_eq!(lease.unwrap().session, "one", "the next session still finds it");
-    store.database.batch("DROP TRIGGER full").unwrap();
+    store.refuse_nothing("power_sessions");
     store.meters().lease("lab", "two", &device()).unwrap();
     let ended = store.power_sessions().get("one").unwrap().unwrap();
     assert_eq!(

@@ -49,17 +49,14 @@ fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
         let store = bench.workspace.store().unwrap();
         store.runs().get(bench.run).unwrap().unwrap().state.phase
     };
-    let disk = rusqlite::Connection::open(bench.workspace.root().join("regatta.db")).unwrap();
-    disk.execute_batch(
-        "CREATE TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END",
-    )
-    .unwrap();
+    let store = bench.workspace.store().unwrap();
+    store.refuse("runs", "1 = 1", "FAIL");
     let report = bench.report(Leaf::State(bench.run), &report);
     bench.take([report]);
     bench.take([]);
     assert_eq!(phase(&bench), RunPhase::Queued);
     assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 2);
-    disk.execute_batch("DROP TRIGGER full").unwrap();
+    store.refuse_nothing("runs");
     bench.take([]);
     assert_eq!(phase(&bench), RunPhase::Running);
     bench.take([]);
