@@ -97,7 +97,7 @@ pub use run_leases::RunLease;
 pub use run_pages::RunSelection;
 pub use run_removal::RunRemoval;
 pub use run_request::{RequestedEngine, RequestedState, RunRequest, SystemChoice};
-pub use runs::{RunRow, Runs};
+pub use runs::{CampaignCell, RunRow, Runs};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use service::Service;
 pub use staged_runs::{StagedRuns, StagedTreeRow};

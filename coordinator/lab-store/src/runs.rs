@@ -5,12 +5,22 @@ use regatta_types::{
     documents::{AccuracyResult, RunPhase, RunState, end_reason},
 };
 use rusqlite::{OptionalExtension as _, Params, Row};
+use serde::Deserialize;
 
 use super::{
     Result, Store,
     run_draft::{RunDraft, RunOutcome},
     values,
 };
+
+/// The cell of a campaign that a run is an attempt of.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CampaignCell {
+    pub campaign: String,
+    pub cell: u64,
+    /// The name of the cell's settings.
+    pub variant: Option<String>,
+}
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,12 +57,20 @@ pub struct RunRow {
     pub recorded: Option<String>,
     /// The outcome of a recorded run.
     pub outcome: Option<RunOutcome>,
+    /// The campaign that requested it.
+    pub campaign_cell: Option<CampaignCell>,
+    /// A user's note.
+    pub note: Option<String>,
 }
 
 /// Selects every column that [`run`] reads.
 pub(super) const SELECT_RUNS: &str =
     "SELECT runs.*, coalesce((SELECT name FROM devices WHERE devices.id = runs.device),
-         (SELECT name FROM members WHERE members.device = runs.device)) AS device_name FROM runs";
+         (SELECT name FROM members WHERE members.device = runs.device)) AS device_name,
+     (SELECT json_object('campaign', attempts.campaign, 'cell', attempts.cell, 'variant', variant) FROM attempts
+         JOIN cells ON cells.campaign = attempts.campaign AND cells.number = attempts.cell
+         JOIN combinations ON combinations.campaign = attempts.campaign AND combinations.number = combination
+         WHERE attempts.run = runs.id) AS campaign_cell FROM runs";
 
 /// Reads a row of [`SELECT_RUNS`].
 pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -78,6 +96,8 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         lost: row.get("lost")?,
         recorded: row.get("recorded")?,
         outcome: values::optional_json(row, "outcome")?,
+        campaign_cell: values::optional_json(row, "campaign_cell")?,
+        note: row.get("note")?,
     })
 }
 
