@@ -6,6 +6,7 @@
 # Needs Rust, gcc (gcc-aarch64-linux-gnu for arm64) and binutils. The CPU engine is left out (`-- --features tract` brings it).
 # Prints the agent's path on standard output. Beside it are the helper, and in cli-docs man pages and completions of shells. Exit codes: 0 built, 1 it would not start on JetPack 5, 2 wrong use, 3 could not.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
 architecture=arm64
 if [ $# -gt 0 ] && [ "$1" != -- ]; then

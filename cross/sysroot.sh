@@ -8,6 +8,7 @@
 # apt is not changed and no root is needed. Kept in ${XDG_CACHE_HOME:-~/.cache}/regatta. DEBIAN_MIRROR changes the mirror. Exit codes: 0 done,
 # 2 wrong usage, 3 failure.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 architecture=${1:-}
 case $architecture in
     arm64) triple=aarch64-linux-gnu ;;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use regatta_text::{ErrorChain, escape_lines};
+use regatta_text::{ErrorChain, escape_json, escape_lines};
 
 use crate::suggested_commands::complete;
 use regatta_lab_net::keys::KeysError;
@@ -30,6 +30,18 @@ pub struct Failure {
     hint: Option<String>,
     /// The option that suggested commands get.
     workspace_option: Option<String>,
+    form: FailureForm,
+}
+
+/// How a failure is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FailureForm {
+    /// For people, with the program's name.
+    Text,
+    /// The text of the parser of command lines, which has its own form.
+    CommandLine,
+    /// A JSON document with `error`, `hint` and `exit_code`.
+    Json,
 }
 
 impl Failure {
@@ -41,6 +53,23 @@ impl Failure {
             hint: error.downcast_ref().and_then(catalogue_hint),
             error,
             workspace_option: None,
+            form: FailureForm::Text,
+        }
+    }
+
+    /// Creates the failure for a command line that cannot be parsed.
+    pub(crate) fn of_command_line(error: clap::Error) -> Self {
+        Self {
+            form: FailureForm::CommandLine,
+            ..Self::usage(error)
+        }
+    }
+
+    /// Returns the failure as a JSON document, for programs that request JSON.
+    pub(crate) fn as_json(self) -> Self {
+        Self {
+            form: FailureForm::Json,
+            ..self
         }
     }
 
@@ -64,6 +93,7 @@ impl Failure {
             error: anyhow::anyhow!("{sentence}"),
             hint: None,
             workspace_option: None,
+            form: FailureForm::Text,
         }
     }
 
@@ -142,19 +172,48 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             hint: lab.and_then(LabError::advice).map(str::to_owned).or_else(of_keys),
             error,
             workspace_option: None,
+            form: FailureForm::Text,
         }
     }
 }
 
 impl fmt::Display for Failure {
-    /// Prints the error chain as one sentence, and the hint on its own line.
+    /// Prints the error chain as one sentence, and the hint on its own line; or all as a JSON document.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("regatta: {}", self.reason());
-        match &self.workspace_option {
-            None => f.write_str(&text),
-            Some(option) => f.write_str(&complete(&text, option)),
+        let completed = |text: &str| match &self.workspace_option {
+            None => text.to_owned(),
+            Some(option) => complete(text, option),
+        };
+        match self.form {
+            FailureForm::Text => f.write_str(&completed(&format!("regatta: {}", self.reason()))),
+            FailureForm::CommandLine => f.write_str(self.error.to_string().trim_end()),
+            FailureForm::Json => {
+                let (error, hint) = match self.error.downcast_ref::<clap::Error>() {
+                    Some(error) => in_parts(&error.to_string()),
+                    None => (self.sentence(), self.hint.clone()),
+                };
+                let document = serde_json::json!({
+                    "error": completed(&error),
+                    "hint": hint.as_deref().map(completed),
+                    "exit_code": self.code as u8,
+                });
+                f.write_str(&escape_json(&document.to_string()))
+            }
         }
     }
+}
+
+/// Returns the error and the tips in the text of the parser of command lines, without the usage.
+fn in_parts(text: &str) -> (String, Option<String>) {
+    let mut paragraphs = text.split("\n\n").map(str::trim);
+    let error = paragraphs
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
+    let tips: Vec<&str> = paragraphs
+        .filter_map(|paragraph| paragraph.strip_prefix("tip: "))
+        .collect();
+    (error.to_owned(), (!tips.is_empty()).then(|| tips.join("\n")))
 }
 
 #[cfg(test)]

@@ -611,7 +611,7 @@ fn an_invalid_plan_names_the_file_and_the_request() {
     let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{printed}");
     assert!(
-        printed.contains("plan.toml: not a valid plan: TOML parse error at line 4"),
+        printed.contains("plan.toml: line 4: unknown scenario"),
         "{printed}"
     );
     assert!(

@@ -117,9 +117,11 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
     let expected = [
         "device",
         "benchmark",
-        "pairs",
+        "median A → B",
+        "better",
         "B / A",
         "95 % interval",
+        "pairs",
         "floor",
         "verdict on B",
     ];
@@ -129,15 +131,17 @@ fn a_slower_variant_is_worse_and_fails_the_command() {
     let expected = [
         "orin-1",
         "digits SingleStream",
-        "9",
+        "1.000 ms → 1.031 ms",
+        "smaller",
         "1.033",
         "1.026 to 1.033",
+        "9",
         "1.0 %",
         "worse by 3.3 %",
     ];
     assert_eq!(cells(2), expected, "{printed}");
     assert!(
-        printed.ends_with("\nA: set:batch_size=1, 9 runs\nB: set:batch_size=2, 9 runs\n"),
+        printed.ends_with("\nA: set:batch_size=1, 9 runs\nB: set:batch_size=2, 9 runs\ndiffers: setting batch_size: A 1, B 2\n"),
         "{printed}"
     );
     // With the sides exchanged it is better.
@@ -275,7 +279,7 @@ fn runs_that_do_not_count_are_counted_with_their_reason() {
     assert!(
         printed.contains(
             "B: set:batch_size=2, 7 runs (left out: 1 INVALID, 1 disturbed, as their devices report, 1 short, 1 simulated, 1 unfinished, \
-             1 without a figure that the checker reports)"
+             1 without a figure that counts in a submission)"
         ),
         "{printed}"
     );

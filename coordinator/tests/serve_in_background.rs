@@ -242,7 +242,9 @@ fn several_labs_are_not_chosen_among() {
     let (code, errors) = code_and_errors(&place.regatta("", &["status"]));
     assert_eq!(code, Some(2));
     assert!(
-        errors.contains("there are several below it (lab, other): name one with --workspace DIR"),
+        errors.contains(
+            "there are several below it (lab, other): name one with --workspace DIR or REGATTA_WORKSPACE"
+        ),
         "{errors}"
     );
     let (code, errors) = code_and_errors(&place.init("", &["third", "--workspace", "fourth"]));

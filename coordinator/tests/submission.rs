@@ -117,7 +117,7 @@ fn the_round_is_found_by_the_seeds_of_the_runs() {
         first["message"], "the runs have the seeds of v6.0, not of v5.1",
         "{first}"
     );
-    assert_eq!(first["fix"], "check the tree with --version v6.0");
+    assert_eq!(first["fix"], "check the tree with --round v6.0");
     let notice = desk.regatta("submission check tree").stderr;
     assert_eq!(
         String::from_utf8(notice).unwrap(),

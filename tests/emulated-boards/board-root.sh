@@ -52,7 +52,7 @@ half_a_package_is_cleared
 installation_goes_on_by_itself
 
 say "an address at which no coordinator is heard"
-if deploy "${there[@]}" --coordinator 127.0.0.9 --wait 5s; then failed "a board that is not heard was called deployed"; fi
+if deploy "${there[@]}" --coordinator 127.0.0.9 --timeout 5s; then failed "a board that is not heard was called deployed"; fi
 denied_on_board grep 127.0.0.9 /etc/regatta/agent.toml || failed "the wrong address is still there"
 wait_for_device "$boat"
 

@@ -154,7 +154,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         "case $1 in --version) echo regatta-agent 0.3.0 ;; serve) exec sleep 600 ;; *) exit 3 ;; esac",
         "0.3.0",
     );
-    let silent = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
+    let silent = deploy_lab.deploy(&sshd, &["--timeout", "2s"]);
     assert_refused(&silent, &["the board runs the earlier version again"]);
     assert_eq!(library_versions(), ["0.1.0"; 2]);
     deploy_lab.pack_agent();
@@ -168,7 +168,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         ),
         "0.0.9",
     );
-    let older = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
+    let older = deploy_lab.deploy(&sshd, &["--timeout", "2s"]);
     assert_refused(&older, &["the board runs the earlier version again"]);
     deploy_lab.pack_agent();
     assert_done(&deploy_lab.deploy(&sshd, &[]), "connected with");

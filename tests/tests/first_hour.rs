@@ -225,7 +225,7 @@ impl Session {
         succeeded(&self.transcript.run_measured(&truncate, &[]));
         let check = self
             .transcript
-            .run_measured("regatta submission check --input cut --version 6.1", &[]);
+            .run_measured("regatta submission check --input cut --round 6.1", &[]);
         assert_eq!(check.code, 1, "short runs break rules: {}", check.screen);
         fits(&check);
         fs::write(self.path("password"), "secret\n").unwrap();

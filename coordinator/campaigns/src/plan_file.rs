@@ -20,7 +20,7 @@ use super::{
     deadline::{Deadline, DeadlineError},
     plan_problem::PlanProblem,
 };
-use regatta_lab_runs::{complete_gate, text_values::optional};
+use regatta_lab_runs::{complete_gate, plan_toml, text_values::optional};
 use regatta_lab_store::Placement;
 
 /// The newest schema number that this program reads.
@@ -101,13 +101,14 @@ impl CampaignPlan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// Returns [`PlanProblem`] for the first problem.
+    /// Returns [`PlanProblem`] for all errors of the TOML, or for the first other problem.
     pub fn read(text: &str) -> Result<Self, PlanProblem> {
-        let mut file: File = toml::from_str(text).map_err(|error| {
-            let what = error.message().replace('\n', ", ");
-            match error.span() {
-                Some(span) => PlanProblem::at(text, &span, what),
-                None => PlanProblem::new(what),
+        let mut file: File = plan_toml::read(text).map_err(|found| {
+            let problem = PlanProblem::of_toml(&found);
+            match toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("run")) {
+                true => PlanProblem::new("this is a plan of single runs: it has [[run]]")
+                    .hint("`regatta run FILE` requests them"),
+                false => problem,
             }
         })?;
         let at = |span: Range<usize>, what: String| PlanProblem::at(text, &span, what);

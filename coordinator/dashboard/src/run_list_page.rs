@@ -156,6 +156,7 @@ fn run_row(id: &str, row: &RunRow, now: Timestamp) -> Markup {
         _ => run_text::notes(row),
     };
     let waits = run_text::waits_for(row);
+    let settings = run_text::settings_and_state(row);
     html! {
         tr id=(id) role="row" {
             th role="rowheader" scope="row" data-title="Run" {
@@ -165,7 +166,10 @@ fn run_row(id: &str, row: &RunRow, now: Timestamp) -> Markup {
                 span .detail { code { (wording::short_id(row.id)) } }
             }
             td role="cell" data-title="Device" { (shown(&device, WORD)) }
-            td role="cell" data-title="Engine" { (row.draft.spec.engine.kind) }
+            td role="cell" data-title="Engine" {
+                (row.draft.spec.engine.kind)
+                @if !settings.is_empty() { span .detail { (shown(&settings, NOTE)) } }
+            }
             td role="cell" data-title="Started (UTC)" { (run_text::started(row, now).unwrap_or_default()) }
             td .number role="cell" data-title="Took" { (run_text::took(row).unwrap_or_default()) }
             td role="cell" data-title="Verdict" {

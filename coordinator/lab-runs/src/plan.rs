@@ -17,7 +17,10 @@
 use regatta_types::documents::RunTask;
 use serde::Deserialize;
 
-use super::RunRequestInput;
+use super::{
+    RunRequestInput,
+    plan_toml::{self, PlanTomlError},
+};
 
 /// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
@@ -25,9 +28,12 @@ const SCHEMA: u16 = 1;
 /// An error in a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The text is not TOML, or has an unknown or missing key.
-    #[error("not a valid plan")]
-    Toml(#[from] toml::de::Error),
+    /// The text is not TOML, or has unknown, missing or invalid keys.
+    #[error("{}", found.first().filter(|_| found.len() == 1).map_or_else(|| format!("{} errors", found.len()), ToString::to_string))]
+    Toml { found: Vec<PlanTomlError> },
+    /// It is the plan of a campaign.
+    #[error("this is a campaign's plan: it has [[cells]]")]
+    Campaign,
     /// The plan is written for a newer program.
     #[error("the plan has schema {0}; this program reads up to {SCHEMA}: update it")]
     TooNew(u16),
@@ -37,6 +43,22 @@ pub enum PlanError {
     /// Nothing would measure the server, or end it.
     #[error("a plan cannot start a model server: `regatta endpoints run` starts one, and measures it")]
     ModelServer,
+}
+
+impl PlanError {
+    /// Returns what helps: the places of the errors, or the command for the plan.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Toml { found } => Some(PlanTomlError::list(found)),
+            Self::Campaign => Some("`regatta campaign plan FILE` shows what it would run".to_owned()),
+            Self::TooNew(_) | Self::Empty | Self::ModelServer => None,
+        }
+    }
+}
+
+/// Returns whether a text is a campaign's plan.
+fn has_cells(text: &str) -> bool {
+    toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("cells"))
 }
 
 /// A plan.
@@ -60,7 +82,10 @@ impl Plan {
     /// # Errors
     /// Returns `PlanError`. The parser's message has line and column.
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
-        let file: File = toml::from_str(text)?;
+        let file: File = plan_toml::read(text).map_err(|found| match has_cells(text) {
+            true => PlanError::Campaign,
+            false => PlanError::Toml { found },
+        })?;
         if file.schema > SCHEMA {
             return Err(PlanError::TooNew(file.schema));
         }

@@ -18,7 +18,7 @@ use regatta_types::{
 
 use super::{evidence, finish::is_set_aside, logged::outcome, staged};
 use regatta_lab_store::{
-    RecordedDevice, RunDraft, RunOutcome, RunRow, Store, StreamRow, workspace::Workspace,
+    RecordedDevice, RunDraft, RunOutcome, RunRow, Store, StoreError, StreamRow, workspace::Workspace,
 };
 
 /// The store has no run, but the workspace has recorded runs.
@@ -107,6 +107,33 @@ pub fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Rebuilt> 
         }
     }
     Ok(rebuilt)
+}
+
+/// Adds a recorded run, whose directory is in the workspace, to the store. Returns problems with it.
+///
+/// # Errors
+/// Returns an error when the store has the run, or the run cannot be added; the store is then unchanged.
+pub fn add_recorded(run: RunId, workspace: &Workspace, store: &Store) -> anyhow::Result<Vec<String>> {
+    anyhow::ensure!(
+        store.runs().get(run)?.is_none(),
+        "the workspace has run {run} already"
+    );
+    let mut problems = Vec::new();
+    let mut cause = None;
+    // In one transaction: a coordinator that serves would record a run whose record is not in the store yet.
+    let added = store.all_or_nothing(|store| {
+        let taken = match take(run, workspace, store, &mut |problem| problems.push(problem)) {
+            Ok(TakenRun::Recorded) => return Ok(()),
+            Ok(_) => anyhow::anyhow!("it has no record"),
+            Err(error) => error,
+        };
+        cause = Some(taken);
+        Err(StoreError::RunChanged(run))
+    });
+    match (added, cause) {
+        (_, Some(cause)) => Err(cause),
+        (added, None) => Ok(added.map(|()| problems)?),
+    }
 }
 
 enum TakenRun {

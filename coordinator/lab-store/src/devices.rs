@@ -255,14 +255,14 @@ impl Devices<'_> {
         Ok(())
     }
 
-    /// Returns every device that has not been removed, by name.
+    /// Returns every device that has said hello and has not been removed, by name. Others are only known from records of runs.
     ///
     /// # Errors
     /// Returns an error when the store fails.
     pub fn all(&self) -> Result<Vec<DeviceRow>> {
         self.store.rows(
             &format!(
-                "{SELECT_DEVICES} WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
+                "{SELECT_DEVICES} WHERE hellos > 0 AND id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
                  ORDER BY name, id",
             ),
             params![],

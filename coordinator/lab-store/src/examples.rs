@@ -95,6 +95,8 @@ pub fn example_row(draft: RunDraft) -> RunRow {
             signed: Some(true),
             ..RunOutcome::default()
         }),
+        campaign_cell: None,
+        note: None,
     }
 }
 

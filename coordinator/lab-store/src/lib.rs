@@ -94,7 +94,7 @@ pub use run_leases::RunLease;
 pub use run_pages::RunSelection;
 pub use run_removal::RunRemoval;
 pub use run_request::{RequestedEngine, RequestedState, RunRequest, SystemChoice};
-pub use runs::{RunRow, Runs};
+pub use runs::{CampaignCell, RunRow, Runs};
 pub use service::Service;
 pub use staged_runs::{StagedRuns, StagedTreeRow};
 pub use stored_words::{CampaignState, CellState, Placement, StatePreset};

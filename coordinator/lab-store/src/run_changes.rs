@@ -54,6 +54,18 @@ impl Runs<'_> {
         Ok(())
     }
 
+    /// Sets or removes the note on a run.
+    ///
+    /// # Errors
+    /// Returns an error when the store fails.
+    pub fn set_note(&self, id: RunId, note: Option<&str>) -> Result<()> {
+        self.store.execute(
+            "UPDATE runs SET note = ?2 WHERE id = ?1",
+            params![id.to_string(), note],
+        )?;
+        Ok(())
+    }
+
     /// Fixes a run's spec, so that it may be sent. Returns `false` when the run has ended meanwhile.
     ///
     /// # Errors

@@ -12,6 +12,15 @@ use super::{
 };
 use crate::database::{Row, Value, params};
 
+/// The cell of a campaign that a run is an attempt of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CampaignCell {
+    pub campaign: String,
+    pub cell: u64,
+    /// The name of the cell's settings.
+    pub variant: Option<String>,
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
@@ -47,12 +56,32 @@ pub struct RunRow {
     pub recorded: Option<String>,
     /// The outcome of a recorded run.
     pub outcome: Option<RunOutcome>,
+    /// The campaign that requested it.
+    pub campaign_cell: Option<CampaignCell>,
+    /// A user's note.
+    pub note: Option<String>,
 }
 
 /// Selects every column that [`run`] reads.
 pub(super) const SELECT_RUNS: &str =
     "SELECT runs.*, coalesce((SELECT name FROM devices WHERE devices.id = runs.device),
-         (SELECT name FROM members WHERE members.device = runs.device)) AS device_name FROM runs";
+         (SELECT name FROM members WHERE members.device = runs.device)) AS device_name,
+     (SELECT attempts.campaign FROM attempts WHERE attempts.run = runs.id) AS of_campaign,
+     (SELECT cell FROM attempts WHERE attempts.run = runs.id) AS of_cell,
+     (SELECT variant FROM attempts JOIN cells ON cells.campaign = attempts.campaign AND cells.number = attempts.cell
+         JOIN combinations ON combinations.campaign = attempts.campaign AND combinations.number = combination
+         WHERE attempts.run = runs.id) AS of_variant FROM runs";
+
+fn campaign_cell(row: &Row<'_>) -> Result<Option<CampaignCell>> {
+    let Some(campaign) = row.get("of_campaign")? else {
+        return Ok(None);
+    };
+    Ok(Some(CampaignCell {
+        campaign,
+        cell: values::unsigned(row, "of_cell")?,
+        variant: row.get("of_variant")?,
+    }))
+}
 
 /// Reads a row of [`SELECT_RUNS`].
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
@@ -78,6 +107,8 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
         lost: row.get("lost")?,
         recorded: row.get("recorded")?,
         outcome: values::optional_json(row, "outcome")?,
+        campaign_cell: campaign_cell(row)?,
+        note: row.get("note")?,
     })
 }
 

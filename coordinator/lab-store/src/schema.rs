@@ -6,7 +6,7 @@ use super::{
 };
 
 /// The version of [`SCHEMA`], which a change of it raises. Nothing was released with an older one, so there are no migrations yet.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 const SCHEMA: &str = "
 CREATE TABLE devices (
     id          TEXT PRIMARY KEY,  -- fingerprint of the public key
@@ -55,7 +55,8 @@ CREATE TABLE runs (
     abandoned      TEXT,  -- why a user no longer waits for its files
     started        TEXT,  -- when the coordinator first heard that LoadGen runs
     pending_abort  TEXT,  -- why its device must still abort it, although a user gave it up
-    spent_ms       INTEGER NOT NULL DEFAULT 0  -- how long its device has had a run with a limit, which no clock moves
+    spent_ms       INTEGER NOT NULL DEFAULT 0,  -- how long its device has had a run with a limit, which no clock moves
+    note           TEXT  -- of a user
 ) STRICT;
 CREATE INDEX runs_by_device ON runs (device, recorded, id);
 CREATE INDEX runs_without_record ON runs (id, device) WHERE recorded IS NULL;

@@ -8,7 +8,7 @@ mod script_options;
 use std::path::{Path, PathBuf};
 
 pub(super) use args::Args;
-use args::no_scratch;
+use args::{AccuracyLog, no_scratch};
 use official::ScriptOutput;
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_fsutil::regular_file;
@@ -24,6 +24,7 @@ use super::Context;
 use crate::exit::{CommandResult, Failure};
 use regatta_lab_runs::{judge_accuracy, judge_by_script};
 use regatta_lab_store::workspace::Workspace;
+use regatta_lab_views::wording;
 
 /// The result for one log.
 #[derive(Debug)]
@@ -42,26 +43,32 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
     let catalogue =
         Catalogue::read(workspace.as_ref().map(Workspace::configs).as_deref()).map_err(Failure::usage)?;
-    let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
+    let logs = args.logs(context)?;
     // Labels are optional only for the reference script, which may read them from elsewhere.
     let scratch = match labels(args.scratch.as_deref(), workspace.as_ref()) {
         Err(_) if args.official.is_some() => None,
         found => Some(found?),
     };
-    if args.keep.is_some() && args.log.len() > 1 {
+    if args.keep.is_some() && logs.len() > 1 {
         return Err(Failure::misuse(
             "--keep is for one log: the outputs would overwrite each other",
         ));
     }
-    let mut found = Vec::with_capacity(args.log.len());
-    for log in &args.log {
-        found.push(judge(args, benchmark, scratch.as_deref(), log)?);
+    let mut found = Vec::with_capacity(logs.len());
+    for log in logs {
+        let benchmark = catalogue.benchmark(&log.benchmark).map_err(Failure::usage)?;
+        let judged = judge(args, benchmark, scratch.as_deref(), &log.path)?;
+        found.push((log, judged));
     }
-    let documents: Vec<Value> = found.iter().map(document).collect();
+    let documents: Vec<Value> = found.iter().map(|(log, judged)| document(log, judged)).collect();
     context.print(&json!({ "accuracy": documents }), || {
-        found.iter().map(text).collect::<Vec<_>>().join("\n")
+        let texts = found.iter().map(|(log, judged)| match &log.run {
+            Some((run, subject)) => format!("{} {subject}: {}", wording::short_id(*run), text(judged)),
+            None => text(judged),
+        });
+        texts.collect::<Vec<_>>().join("\n")
     })?;
-    Ok(if found.iter().all(Judged::is_good) {
+    Ok(if found.iter().all(|(_, judged)| judged.is_good()) {
         ExitCode::Success
     } else {
         ExitCode::Negative
@@ -148,12 +155,18 @@ impl Judged {
     }
 }
 
-fn document(judged: &Judged) -> Value {
+fn document(log: &AccuracyLog, judged: &Judged) -> Value {
     let mut document = match judged.own.as_ref().or(judged.figures.as_ref()) {
         Some(own) => serde_json::to_value(own).unwrap_or_default(),
         None => json!({}),
     };
-    if let (Some(script), Some(fields)) = (&judged.official, document.as_object_mut()) {
+    let Some(fields) = document.as_object_mut() else {
+        return document;
+    };
+    if let Some((run, _)) = &log.run {
+        fields.insert("run".to_owned(), json!(run));
+    }
+    if let Some(script) = &judged.official {
         let output = String::from_utf8_lossy(&script.output);
         let official = json!({ "output": output, "kept": script.kept, "agrees": judged.agrees() });
         fields.insert("official".to_owned(), official);

@@ -210,7 +210,8 @@ fn sources_of(
             benchmark.name
         ))
         .hint(format!(
-            "provide the model yourself; `{prep}` prepares the samples (docs/assets.md)"
+            "`regatta benchmark prepare {}` gets and prepares what is missing, or step by step: `regatta data fetch {}`, `{prep}`",
+            benchmark.name, benchmark.name
         )));
     }
     if let Some(problem) = model_problem(benchmark, &scratch) {

@@ -7,6 +7,7 @@ use regatta_catalogue::{
     catalogue::{BenchmarkCatalogue, RoundCatalogue},
     round::{AccuracyBound, BenchmarkRules, Round},
 };
+use regatta_text::significant;
 use regatta_types::{
     ExitCode, Scenario,
     benchmark::{Accuracy, AccuracyMetric, Benchmark, BoundSide, Response},
@@ -175,7 +176,7 @@ impl<'a> Description<'a> {
             format!(
                 "target     {} of at least {} ({} of {})",
                 metric(accuracy.metric),
-                target(accuracy),
+                target(accuracy, &rounded(accuracy.target())),
                 percent(accuracy.factor),
                 accuracy.reference
             ),
@@ -229,36 +230,29 @@ fn list(found: &[Description<'_>]) -> String {
         let rounds = match &edge[..] {
             [] => "none".to_owned(),
             [only] => only.round.to_owned(),
-            [first, .., last] => format!("{} to {}", first.round, last.round),
+            [first, .., last] => format!("{}–{}", first.round, last.round),
         };
         let newest = edge.last();
         let files = description.files.as_ref();
-        let state = |state: Option<FileState>| state.map_or("?", FileState::word).to_owned();
+        let state = |state: Option<FileState>| state.map_or("?", FileState::word);
+        let (model, samples) = (files.map(LocalFiles::model), files.map(LocalFiles::samples));
+        let files = match (state(model), state(samples)) {
+            (model, samples) if model == samples => model.to_owned(),
+            (model, samples) => format!("model {model}, samples {samples}"),
+        };
         [
             benchmark.name.clone(),
+            files,
             rounds,
-            newest.map_or_else(|| "any".to_owned(), |rules| scenarios(rules.scenarios)),
-            format!(
+            tables::unbroken(&format!(
                 "{} {}",
                 metric(benchmark.accuracy.metric),
-                target(&benchmark.accuracy)
-            ),
-            state(files.map(LocalFiles::model)),
-            state(files.map(LocalFiles::samples)),
+                target(&benchmark.accuracy, &significant(benchmark.accuracy.target(), 5))
+            )),
+            newest.map_or_else(|| "any".to_owned(), |rules| scenarios(rules.scenarios)),
         ]
     });
-    let table = tables::plain(
-        [
-            "benchmark",
-            "rounds",
-            "edge scenarios",
-            "target",
-            "model",
-            "samples",
-        ],
-        rows,
-    );
-    let mut text = table;
+    let mut text = tables::plain(["benchmark", "files", "rounds", "target", "edge scenarios"], rows);
     let without_engine: Vec<&str> = found
         .iter()
         .filter(|description| !description.benchmark.model.has_engine())
@@ -332,9 +326,8 @@ fn scenarios(scenarios: &[Scenario]) -> String {
     words.join(", ")
 }
 
-/// Formats a benchmark's target with its unit.
-fn target(accuracy: &Accuracy) -> String {
-    let number = rounded(accuracy.target());
+/// Formats a benchmark's target, whose number is formatted already, with its unit.
+fn target(accuracy: &Accuracy, number: &str) -> String {
     let sign = match accuracy.side() {
         BoundSide::AtLeast => "",
         BoundSide::AtMost => "≤ ",

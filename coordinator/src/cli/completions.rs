@@ -2,10 +2,9 @@
 
 use std::{fs, io, path::PathBuf};
 
-use clap::CommandFactory as _;
-use clap_complete::Shell;
+use clap_complete::{Shell, env::Shells};
 
-use super::Cli;
+use super::command_tree;
 use crate::exit::{CommandResult, Failure};
 use regatta_types::ExitCode;
 
@@ -29,10 +28,19 @@ pub(super) struct ManArgs {
     output: PathBuf,
 }
 
-/// Prints the completions of a shell.
+/// The variable by which the completion scripts call this program.
+pub(super) const COMPLETION_VARIABLE: &str = "REGATTA_COMPLETE";
+
+/// Prints the completion script of a shell, which calls this program for the values.
 pub(super) fn completions(args: &CompletionArgs) -> CommandResult {
+    const PROGRAM: &str = "regatta";
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "regatta", &mut text);
+    let shell = args.shell.to_string();
+    let shells = Shells::builtins();
+    let completer = shells
+        .completer(&shell)
+        .ok_or_else(|| Failure::misuse(format!("there are no completions for {shell}")))?;
+    completer.write_registration(COMPLETION_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut text)?;
     super::context::print(String::from_utf8_lossy(&text).trim_end())?;
     Ok(ExitCode::Success)
 }
@@ -41,7 +49,7 @@ pub(super) fn completions(args: &CompletionArgs) -> CommandResult {
 pub(super) fn man(args: &ManArgs) -> CommandResult {
     let write = || -> io::Result<()> {
         fs::create_dir_all(&args.output)?;
-        clap_mangen::generate_to(Cli::command(), &args.output)
+        clap_mangen::generate_to(command_tree::command(), &args.output)
     };
     write().map_err(|error| {
         Failure::from(error)

@@ -16,7 +16,7 @@ use regatta_text::{escape_json, escape_lines, quote_for_shell_if_needed};
 use serde::Serialize;
 
 use super::{
-    with_hint,
+    colours, with_hint,
     workspace_search::{WorkspaceSearch, search},
 };
 use crate::{exit::Failure, suggested_commands::complete};
@@ -159,7 +159,7 @@ impl Context {
             let is_none = matches!(error, WorkspaceError::NotOne(_));
             match self.several_workspaces().filter(|_| is_none) {
                 Some(several) => Failure::usage(error).hint(format!(
-                    "there are several below it ({several}): name one with --workspace DIR"
+                    "there are several below it ({several}): name one with --workspace DIR or REGATTA_WORKSPACE"
                 )),
                 None => failure(error),
             }
@@ -237,14 +237,20 @@ impl Context {
 
 fn failure(error: WorkspaceError) -> Failure {
     let hint = matches!(error, WorkspaceError::NotOne(_)).then_some(
-        "name one with --workspace DIR, make one with `regatta init DIR`, or try `regatta quickstart`",
+        "name one with --workspace DIR or REGATTA_WORKSPACE, make one with `regatta init DIR`, or try `regatta quickstart`",
     );
     Failure::of_kind(error.kind(), error).optional_hint(hint)
 }
 
 /// Prints text for people to standard output, wrapped to a terminal. What would control the terminal is escaped.
 pub(crate) fn say(text: &str) -> io::Result<()> {
-    print(&fit(&escape_lines(text), &io::stdout()))
+    let escaped = escape_lines(text);
+    let text = fit(&escaped, &io::stdout());
+    if colours::are_enabled() {
+        print(&colours::paint(&text))
+    } else {
+        print(&text)
+    }
 }
 
 /// Prints a document to standard output unchanged. A closed pipe (`| head`) is not an error.

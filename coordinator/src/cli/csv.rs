@@ -17,6 +17,13 @@ pub(super) fn csv(columns: &[(&str, &str)], documents: &[Value]) -> String {
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 csv_field(&escape(&words.join("; ")))
             }
+            Some(Value::Object(fields)) => {
+                let fields = fields.iter().map(|(key, value)| match value {
+                    Value::String(text) => format!("{key}={text}"),
+                    value => format!("{key}={value}"),
+                });
+                csv_field(&escape(&fields.collect::<Vec<_>>().join("; ")))
+            }
             Some(value) => csv_field(&value.to_string()),
         });
         lines.push(values.collect::<Vec<_>>().join(","));
@@ -36,14 +43,16 @@ mod tests {
             ("value", "/metric/value"),
             ("reason", "/reason"),
             ("markers", "/markers"),
+            ("settings", "/settings"),
         ];
         let document = serde_json::json!({
             "run": "1", "reason": "too \"few\", really", "metric": { "value": 1.25 }, "markers": ["simulated", "short"],
+            "settings": { "batch_size": 16, "model": "a" },
         });
         let printed = csv(&columns, &[document]);
         assert_eq!(
             printed,
-            "run,none,value,reason,markers\n1,,1.25,\"too \"\"few\"\", really\",simulated; short"
+            "run,none,value,reason,markers,settings\n1,,1.25,\"too \"\"few\"\", really\",simulated; short,batch_size=16; model=a"
         );
     }
 }

@@ -34,7 +34,7 @@ pub(super) enum TokenCommand {
         #[arg(long, default_value = "reader")]
         role: PageRole,
         /// How long the token is valid, such as 24h or 30d
-        #[arg(long, value_name = "TIME", default_value = "90d")]
+        #[arg(long, value_name = "DURATION", default_value = "90d")]
         lifetime: HumanDuration,
     },
     /// List the tokens with their roles, expiry and last use

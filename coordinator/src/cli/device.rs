@@ -48,14 +48,11 @@ pub(super) enum Command {
     /// Take a device out of service: it finishes its run and gets no other
     Drain(device_health::DrainArgs),
     /// Put a drained device back into service
-    Resume {
-        /// The device's name or id
-        device: String,
-    },
+    Resume(device_health::NamedDevices),
     /// Clear a quarantined or suspect device without a check
     Clear {
-        /// The device's name or id
-        device: String,
+        #[command(flatten)]
+        devices: device_health::NamedDevices,
         /// What was repaired, for the log
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
@@ -82,8 +79,8 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
         Command::Label(args) => label::run(args, context, &store)?,
         Command::Health { device } => device_health::show(device.as_deref(), context, &store)?,
         Command::Drain(args) => device_health::drain(args, context, &workspace, &store)?,
-        Command::Resume { device } => device_health::resume(device, context, &store)?,
-        Command::Clear { device, note } => device_health::clear(device, note.as_deref(), context, &store)?,
+        Command::Resume(devices) => device_health::resume(devices, context, &store)?,
+        Command::Clear { devices, note } => device_health::clear(devices, note.as_deref(), context, &store)?,
         Command::Check(args) => return device_check::run(args, context, &workspace, &store),
         Command::Log { device } => device_health::log(device, context, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
@@ -91,8 +88,9 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
             let mut devices = store.devices().all()?;
             listen(&mut devices, context, &workspace, &store)?;
             let refused = store.devices().other_versions()?;
+            let pending = store.enrollment_tokens().pending()?;
             context.print(&DeviceList::of(&devices, &refused), || {
-                tables::devices(&devices, &refused)
+                tables::devices(&devices, &refused, &pending)
             })?;
         }
         Command::Show { device } => {

@@ -29,7 +29,7 @@ const DURATION_MS: u64 = 5_000;
 pub(super) struct Args {
     /// The device's name or id [default: the only device]
     device: Option<String>,
-    /// The benchmark: digits, which is built in, or one in configs/benchmarks of the workspace
+    /// The benchmark (see `benchmark list`)
     #[arg(long, default_value = KnownRuns::USUAL.benchmark)]
     benchmark: String,
     /// The engine [default: the best that the device has: tensorrt, else tract; null on a device with neither, which does not check
@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// How long to wait for the two runs [default: 10m]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     timeout: Option<HumanDuration>,
 }
 
@@ -87,6 +87,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
         store,
         shows_progress: true,
         longest: None,
+        is_viewer: false,
     };
     let usual = KnownRuns::USUAL.longest;
     let runs = KnownRuns {

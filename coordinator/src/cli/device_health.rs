@@ -18,11 +18,33 @@ use regatta_lab_views::{
     operations::{DISPATCH_TIME, drain_device, has_work, resume_device},
 };
 
+/// The devices of a command.
+#[derive(Debug, clap::Args)]
+pub(super) struct NamedDevices {
+    /// Devices by name or id
+    #[arg(value_name = "DEVICE", required_unless_present = "device_label")]
+    devices: Vec<String>,
+    /// Devices with one of these labels, comma separated
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    device_label: Vec<String>,
+}
+
+impl NamedDevices {
+    /// Returns the devices, each once.
+    fn find(&self, store: &Store) -> Result<Vec<DeviceRow>, Failure> {
+        let mut found = lookup::devices(store, &self.devices)?;
+        for row in lookup::labelled_devices(store, &self.device_label)? {
+            lookup::add(&mut found, row);
+        }
+        Ok(found)
+    }
+}
+
 /// Flags of `device drain`.
 #[derive(Debug, clap::Args)]
 pub(super) struct DrainArgs {
-    /// The device's name or id
-    device: String,
+    #[command(flatten)]
+    devices: NamedDevices,
     /// The reason, shown to other users
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -63,21 +85,23 @@ pub(super) fn drain(
     workspace: &Workspace,
     store: &Store,
 ) -> Result<(), Failure> {
-    let row = lookup::device(store, Some(&args.device))?;
-    let name = &row.name;
-    // A command that waits is repeated after Ctrl-C.
-    if !args.wait || row.health.maintenance.is_none() || args.note.is_some() {
-        drain_device(&row, args.note.as_deref(), &user(), store).map_err(unless_permitted)?;
-    }
-    let state = match (args.wait, row.open_run) {
-        (true, _) => {
-            wait_for_idleness(&row, context, workspace, store)?;
-            "has no run".to_owned()
+    let rows = args.devices.find(store)?;
+    for row in &rows {
+        // The command can be repeated, for example after Ctrl-C ended its wait.
+        if row.health.maintenance.is_none() || args.note.is_some() {
+            drain_device(row, args.note.as_deref(), &user(), store).map_err(unless_permitted)?;
         }
-        (false, Some(run)) => format!("takes no new runs. It finishes run {run}."),
-        (false, None) => "takes no new runs.".to_owned(),
-    };
-    print(&row, context, store, |_| {
+    }
+    for row in rows.iter().filter(|_| args.wait) {
+        wait_for_idleness(row, context, workspace, store)?;
+    }
+    print(&rows, context, store, |row, _| {
+        let name = &row.name;
+        let state = match (args.wait, row.open_run) {
+            (true, _) => "has no run".to_owned(),
+            (false, Some(run)) => format!("takes no new runs. It finishes run {run}."),
+            (false, None) => "takes no new runs.".to_owned(),
+        };
         format!("{name} is in maintenance and {state}\nafterwards: `regatta device resume {name}`")
     })
 }
@@ -151,13 +175,18 @@ impl DrainWait {
 }
 
 /// Puts a device back into service.
-pub(super) fn resume(device: &str, context: &Context, store: &Store) -> Result<(), Failure> {
-    let row = lookup::device(store, Some(device))?;
-    let name = &row.name;
-    resume_device(&row, &user(), store).map_err(unless_permitted)?;
-    print(&row, context, store, |after| {
+pub(super) fn resume(devices: &NamedDevices, context: &Context, store: &Store) -> Result<(), Failure> {
+    let rows = devices.find(store)?;
+    let in_service = |row: &DeviceRow| row.health.maintenance.is_none() && row.health.can_take_runs();
+    for row in rows.iter().filter(|row| !in_service(row)) {
+        resume_device(row, &user(), store).map_err(unless_permitted)?;
+    }
+    print(&rows, context, store, |row, after| {
+        let name = &row.name;
         let before = described(&row.health);
-        if after.health.can_take_runs() {
+        if in_service(row) {
+            format!("{name} was not in maintenance; it takes runs")
+        } else if after.health.can_take_runs() {
             format!("{name} takes runs again; it was {before}")
         } else {
             format!(
@@ -171,28 +200,31 @@ pub(super) fn resume(device: &str, context: &Context, store: &Store) -> Result<(
 
 /// Clears a quarantined or suspect device.
 pub(super) fn clear(
-    device: &str,
+    devices: &NamedDevices,
     note: Option<&str>,
     context: &Context,
     store: &Store,
 ) -> Result<(), Failure> {
-    let row = lookup::device(store, Some(device))?;
-    let name = &row.name;
-    if row.duplicated {
-        return Err(
-            Failure::misuse(format!("two agents still use the identity of {name}")).hint(
-                "stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a new key",
-            ),
-        );
+    let rows = devices.find(store)?;
+    for row in &rows {
+        let name = &row.name;
+        if row.duplicated {
+            return Err(
+                Failure::misuse(format!("two agents still use the identity of {name}")).hint(
+                    "stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a new key",
+                ),
+            );
+        }
+        if !change(row, HealthChange::Cleared(note), store)? {
+            return Err(Failure::misuse(format!(
+                "{name} had no findings; it is {}",
+                described(&row.health)
+            ))
+            .hint(remedy(row)));
+        }
     }
-    if !change(&row, HealthChange::Cleared(note), store)? {
-        return Err(Failure::misuse(format!(
-            "{name} had no findings; it is {}",
-            described(&row.health)
-        ))
-        .hint(remedy(&row)));
-    }
-    print(&row, context, store, |after| {
+    print(&rows, context, store, |row, after| {
+        let name = &row.name;
         let mut verdict = row.health.clone();
         verdict.maintenance = None;
         format!(
@@ -209,14 +241,25 @@ pub(super) fn change(row: &DeviceRow, change: HealthChange<'_>, store: &Store) -
     Ok(changed.is_some())
 }
 
-/// Prints the health after a change.
+/// Prints the health of devices after a change: one document for one device, and a list for several. `text` gets a device before and after.
 fn print(
-    row: &DeviceRow,
+    rows: &[DeviceRow],
     context: &Context,
     store: &Store,
-    text: impl FnOnce(&DeviceRow) -> String,
+    text: impl Fn(&DeviceRow, &DeviceRow) -> String,
 ) -> Result<(), Failure> {
-    let after = lookup::device(store, Some(row.id.as_str()))?;
-    context.print(&HealthDocument::of(&after), || text(&after))?;
+    let after = rows
+        .iter()
+        .map(|row| lookup::device(store, Some(row.id.as_str())));
+    let after = after.collect::<Result<Vec<_>, _>>()?;
+    let documents: Vec<_> = after.iter().map(HealthDocument::of).collect();
+    let document = match documents.as_slice() {
+        [only] => serde_json::to_value(only)?,
+        all => serde_json::json!({ "devices": all }),
+    };
+    context.print(&document, || {
+        let texts = rows.iter().zip(&after).map(|(before, after)| text(before, after));
+        texts.collect::<Vec<_>>().join("\n")
+    })?;
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(super) struct JobArgs {
     #[arg(long, value_name = "PATH")]
     asset: Vec<String>,
     /// End the job on a device after this time, such as 2h [default: no limit]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     limit: Option<HumanDuration>,
     /// Include devices that are quarantined or in maintenance
     #[arg(long)]

@@ -172,6 +172,7 @@ impl Removal<'_> {
                 store: self.store,
                 shows_progress: true,
                 longest: None,
+                is_viewer: false,
             };
             wait.for_runs(&ids)?;
             former = keys;

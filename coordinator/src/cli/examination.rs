@@ -30,7 +30,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "LABEL", value_delimiter = ',', conflicts_with = "devices")]
     device_label: Vec<String>,
     /// How long to wait for the device's report
-    #[arg(long, value_name = "T", default_value = "30s")]
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
     timeout: HumanDuration,
     #[command(flatten)]
     power: ClientFitnessArgs,

@@ -8,12 +8,21 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_types::documents::document_name;
+use serde_json::json;
 
 use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
 
+use super::{
+    Context as CommandContext,
+    context::{Format, say},
+};
 use crate::exit::Failure;
 use regatta_lab_runs::MANIFEST;
 use regatta_lab_store::{RunRow, Store, workspace::Workspace};
+use regatta_lab_views::lookup;
+
+/// How to check a copy.
+const CHECK_ADVICE: &str = "check them there with `sha256sum -c SHA256SUMS`";
 
 /// A file to copy.
 struct Copied {
@@ -23,6 +32,65 @@ struct Copied {
     from: PathBuf,
     /// The SHA-256 that the device stated, in hexadecimal. `None` for files that the coordinator wrote.
     stated: Option<String>,
+}
+
+/// Flags of `runs export`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  regatta runs export last --output exported
+      the newest run; `regatta runs show exported` and `runs verify exported` read it on any machine
+  regatta runs export --campaign weekend --output weekend
+      every recorded run of a campaign, in a directory each")]
+pub(super) struct ExportArgs {
+    /// Run ids, their beginnings or ends, or `last`; several get a directory each below DIR
+    #[arg(value_name = "RUN", required_unless_present = "campaign")]
+    runs: Vec<String>,
+    /// The recorded runs of this campaign, or of a variant of it: NAME/VARIANT
+    #[arg(long, value_name = "CAMPAIGN", conflicts_with = "runs")]
+    campaign: Option<String>,
+    /// The directory to create
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// Exports the runs.
+pub(super) fn run(
+    args: &ExportArgs,
+    context: &CommandContext,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let rows = match &args.campaign {
+        None => lookup::runs(store, &args.runs)?,
+        Some(words) => {
+            let campaign = lookup::campaign_runs(store, words)?;
+            let mut rows = store.runs().all()?;
+            rows.retain(|row| row.recorded.is_some() && campaign.contains(row));
+            rows
+        }
+    };
+    let is_alone = args.campaign.is_none() && rows.len() == 1;
+    let mut exported = Vec::new();
+    for row in &rows {
+        let directory = match is_alone {
+            true => args.output.clone(),
+            false => args.output.join(row.id.to_string()),
+        };
+        for line in export(workspace, store, row, &directory)? {
+            if context.format == Format::Text && (is_alone || !line.ends_with(CHECK_ADVICE)) {
+                say(&line)?;
+            }
+        }
+        exported.push(json!({ "run": row.id, "directory": directory }));
+    }
+    if is_alone && context.format == Format::Text {
+        return Ok(());
+    }
+    context.print(&json!({ "exported": exported }), || {
+        format!("exported {} runs to {}", exported.len(), args.output.display())
+    })?;
+    Ok(())
 }
 
 /// Exports a recorded run: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` for `sha256sum -c`.
@@ -75,10 +143,7 @@ pub(super) fn export(
             .push("the device's public key is not known: the copy's signature cannot be checked".to_owned());
     }
     let copied = copy(&files, key.as_ref(), out).map_err(|error| undo(error, &files, row, out))?;
-    left_out.push(format!(
-        "{copied} files in {}; check them there with `sha256sum -c SHA256SUMS`",
-        out.display()
-    ));
+    left_out.push(format!("{copied} files in {}; {CHECK_ADVICE}", out.display()));
     Ok(left_out)
 }
 

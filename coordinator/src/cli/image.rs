@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ARCH", default_value = "arm64", value_parser = ["arm64", "amd64"])]
     arch: String,
     /// How long the board's token is valid: the board must boot for the first time before it expires
-    #[arg(long, value_name = "TIME", default_value = "168h")]
+    #[arg(long, value_name = "DURATION", default_value = "168h")]
     lifetime: HumanDuration,
     /// The agent's Debian package, or a directory of packages [default: dist-out here, packages in the workspace, those installed
     /// with this program, or dist-out of its sources]

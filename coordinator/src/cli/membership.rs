@@ -16,7 +16,7 @@ use regatta_lab_store::{
     Store,
     workspace::{CONFIG_FILE, Config, Workspace},
 };
-use regatta_lab_views::wording;
+use regatta_lab_views::{lookup, wording};
 
 /// Flags of `device add`.
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct AddArgs {
     #[arg(long, conflicts_with = "count")]
     again: bool,
     /// How long the token is valid, such as 10m or 24h
-    #[arg(long, value_name = "TIME", default_value = "24h")]
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
     lifetime: HumanDuration,
 }
 
@@ -89,7 +89,8 @@ pub(super) fn add(
             "\nstart `regatta serve` first: it answers the device"
         };
         format!(
-            "on the device, once, until {}:\n  regatta-agent enroll {}{note}",
+            "on {}, once, until {}:\n  regatta-agent enroll {}{note}",
+            args.name,
             wording::time(&made.expires),
             document.token
         )
@@ -322,7 +323,7 @@ fn find(name_or_id: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8
     }
     let mut meant = known
         .iter()
-        .filter(|(id, name, _)| id.as_str() == name_or_id || name == name_or_id);
+        .filter(|(id, name, _)| lookup::is_id_or_beginning(id, name_or_id) || name == name_or_id);
     match (meant.next(), meant.next()) {
         (Some(device), None) => Ok(Some(device.clone())),
         (Some(_), Some(_)) => Err(Failure::misuse(format!(

@@ -6,7 +6,10 @@ mod audit;
 mod benchmark;
 mod calibration_list;
 mod campaign;
+mod colours;
+mod command_tree;
 mod compare;
+mod completers;
 mod completions;
 mod confirm;
 mod context;
@@ -25,6 +28,7 @@ mod engine;
 mod engine_cache;
 mod events;
 mod examination;
+mod examples;
 mod export;
 mod health_text;
 mod hints;
@@ -34,6 +38,7 @@ mod interrupts;
 mod label;
 mod membership;
 mod meter;
+mod misplaced_command;
 mod operations;
 mod power;
 mod prep;
@@ -61,9 +66,10 @@ mod verify;
 mod wait;
 mod workspace_search;
 
-use std::{env, io, path::PathBuf};
+use std::{env, ffi::OsString, io, path::PathBuf};
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
+use clap_complete::env::CompleteEnv;
 pub(crate) use context::say;
 use context::{Context, Format};
 pub(crate) use hints::with_hint;
@@ -71,6 +77,7 @@ pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
 pub(crate) use serve::runtime;
 
+use regatta_lab_views::wording;
 use regatta_terminal::{EVERYWHERE, LogOptions};
 use regatta_types::ExitCode;
 use tracing::level_filters::LevelFilter;
@@ -92,8 +99,7 @@ Examples:
   regatta run --device boat-1 --benchmark resnet50 --scenario Offline
       run a benchmark there and print the result")]
 struct Cli {
-    /// The workspace: the directory with configuration, database and runs [default: this directory or one around it, otherwise the
-    /// only one directly below it]
+    /// The lab's directory [default: REGATTA_WORKSPACE, or this directory or one around it, otherwise the only one directly below it]
     #[arg(
         long,
         global = true,
@@ -102,7 +108,7 @@ struct Cli {
         help_heading = EVERYWHERE
     )]
     workspace: Option<PathBuf>,
-    /// Output format
+    /// Output format: text or json [default: text]
     #[arg(
         long,
         global = true,
@@ -111,6 +117,9 @@ struct Cli {
         help_heading = EVERYWHERE
     )]
     format: Format,
+    /// Print times in UTC, not in the zone of this machine (TZ)
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    utc: bool,
     #[command(flatten)]
     log: LogOptions,
     #[command(subcommand)]
@@ -119,15 +128,19 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Try everything on this machine, from deployment to submission, with the bundled model and data
+    /// Try everything on this machine, without a board
     Quickstart(quickstart::Args),
     /// Create a workspace, with the keys of a new lab
     Init(init::Args),
-    /// Run the coordinator: MQTT broker, ingest, records and the live page
+    /// Run the coordinator: MQTT broker, records and the live page
     Serve(serve::Args),
-    /// Show coordinator, broker, disk, devices and runs, and what needs attention; the exit code is 1 if something does
+    /// Show the state of the lab, and what needs attention
+    ///
+    /// The exit code is 1 if something needs attention.
     Status,
-    /// Show the fleet on a live screen: state, health, temperature, power and run of each device
+    /// Show the fleet on a live screen
+    ///
+    /// Each device has a line with its state, health, temperature, power and run. `q` ends the screen.
     Top,
     /// Add, deploy, show and remove devices
     #[command(subcommand)]
@@ -146,9 +159,13 @@ enum Command {
     /// List, watch, export, verify, end and remove runs
     #[command(subcommand)]
     Runs(runs::Command),
-    /// Print changes of devices, runs and campaigns as they happen; with --format json, one document per line
+    /// Print changes of devices, runs and campaigns as they happen
+    ///
+    /// With --format json, each is a document on a line.
     Events(events::Args),
-    /// Compare two selections of runs; the exit code is 1 if a figure is worse
+    /// Compare two selections of runs
+    ///
+    /// The exit code is 1 if a figure is worse.
     Compare(compare::Args),
     /// Show the figures of devices over time, and where they changed
     History(compare::history::HistoryArgs),
@@ -158,26 +175,26 @@ enum Command {
     /// Build TensorRT engines on devices
     #[command(subcommand)]
     Engine(engine::Command),
-    /// Search on devices for the engine settings with which a benchmark runs best
+    /// Search for the engine settings with which a benchmark runs best
     Tune(Box<tune::Args>),
-    /// Manage the models, preprocessed data and caches that devices download
+    /// Manage the models, data and caches that devices download
     #[command(subcommand)]
     Asset(asset::Command),
-    /// List benchmarks with their rounds, scenarios and targets, and which of their files are present
+    /// List and prepare benchmarks, and show which files are missing
     #[command(subcommand)]
     Benchmark(benchmark::Command),
-    /// List the rounds of MLPerf Inference with their benchmarks and audits
+    /// List the rounds of MLPerf with their benchmarks and audits
     #[command(subcommand)]
     Round(round::Command),
-    /// List the systems: the settings with which boards run benchmarks
+    /// List the systems: the settings with which boards run
     #[command(subcommand)]
     System(system::Command),
-    /// Show where a benchmark's data set and model are published, and download them
+    /// Show where data sets and models are published; download them
     #[command(subcommand)]
     Data(data::Command),
     /// Preprocess a benchmark's data set
     Prep(prep::Args),
-    /// Compute the accuracy of accuracy logs, and compare it with the benchmark's target
+    /// Compute accuracies, and compare them with their targets
     Accuracy(accuracy::Args),
     /// Run and verify audits (compliance tests)
     #[command(subcommand)]
@@ -205,20 +222,42 @@ enum Command {
 /// # Errors
 /// The command is wrong or could not do its work; the failure has the exit code and the text to print.
 pub fn run() -> CommandResult {
+    // For a shell that completes a command line, this prints the values and exits.
+    CompleteEnv::with_factory(command_tree::command)
+        .var(completions::COMPLETION_VARIABLE)
+        .complete();
     let words = label::options_first(env::args_os().collect());
-    let cli = match Cli::try_parse_from(words) {
+    let has_word = |word: &str| words.iter().any(|other| other == word);
+    let is_json = has_word("--format=json")
+        || words
+            .windows(2)
+            .any(|pair| pair[0] == "--format" && pair[1] == "json");
+    let command = command_tree::command();
+    // Times on the command line are parsed in the zone in which times are printed. The live page has readers elsewhere.
+    let first = misplaced_command::positional(&words, &command).into_iter().next();
+    let serves_page = matches!(first.as_deref(), Some("serve" | "quickstart"));
+    if !has_word("--utc") && !serves_page {
+        wording::use_local_time();
+    }
+    parse_and_execute(words, command).map_err(|failure| if is_json { failure.as_json() } else { failure })
+}
+
+fn parse_and_execute(words: Vec<OsString>, command: clap::Command) -> CommandResult {
+    if let Some(failure) = misplaced_command::failure(&words, &command) {
+        return Err(failure);
+    }
+    let parsed = command
+        .try_get_matches_from(words)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version come this way too, and are no misuse.
-            let code = if error.use_stderr() {
-                ExitCode::Usage
-            } else {
-                ExitCode::Success
-            };
-            return match error.print() {
+        Err(error) if error.use_stderr() => return Err(Failure::of_command_line(error)),
+        // Help and version come this way too.
+        Err(help) => {
+            return match help.print() {
                 // The reader of the pipe has read enough.
-                Err(cut) if cut.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-                printed => printed.map(|()| code).map_err(Failure::from),
+                Err(cut) if cut.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::Success),
+                printed => printed.map(|()| ExitCode::Success).map_err(Failure::from),
             };
         }
     };

@@ -34,7 +34,7 @@ pub(super) struct Args {
     /// The scratch directory, as MLPERF_SCRATCH_PATH names it [default: the workspace's]
     #[arg(long = "output", value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
     out: Option<PathBuf>,
-    /// Type of the samples: fp32, fp16 or int8 [default: the benchmark's]
+    /// Type of the samples, such as fp32, fp16 or int8 [default: the benchmark's]
     #[arg(long, value_name = "TYPE")]
     dtype: Option<Dtype>,
     /// Layout of the samples, such as linear (nchw) or chw4 [default: linear]

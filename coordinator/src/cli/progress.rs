@@ -152,7 +152,9 @@ fn news(
         return run_text::result_and_time(row, now);
     }
     let seconds = running_since.map_or(0, |since| since.elapsed().as_secs());
-    let since = run_text::started(row, now).map_or_else(String::new, |at| format!(", since {at} UTC"));
+    let since = run_text::started(row, now).map_or_else(String::new, |at| {
+        format!(", since {at} {}", wording::zone_name(now))
+    });
     let state = match phase {
         RunPhase::Queued if row.spec_sha256.is_none() => "queued".to_owned(),
         RunPhase::Running => match least_seconds(&row.draft.spec) {

@@ -61,7 +61,7 @@ pub(super) struct Args {
     submission: SubmissionFlags,
     #[command(flatten)]
     devices: TargetDevices,
-    /// Benchmarks, comma separated: digits, which is built in, and those of configs/benchmarks in the workspace
+    /// Benchmarks, comma separated (see `benchmark list`)
     #[arg(long, value_delimiter = ',', required_unless_present = "plan")]
     benchmark: Vec<String>,
     /// Scenarios, comma separated [default with --submission: all that the round requires]
@@ -75,24 +75,24 @@ pub(super) struct Args {
     /// The engine [default: the best that each device has: tensorrt, else tract]
     #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
-    /// 60 s per run
+    /// Run for 60 s each, not at full length
     #[arg(long, conflicts_with = "duration")]
     test_run: bool,
-    /// Another length, such as 3s
-    #[arg(long, value_name = "T")]
+    /// Run for this long each, such as 3s
+    #[arg(long, value_name = "DURATION")]
     duration: Option<HumanDuration>,
     /// Which LoadGen: native, official or official:REVISION [default: native]
     #[arg(long)]
     loadgen: Option<LoadgenChoice>,
     /// A line of user.conf, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE
-    #[arg(long, value_name = "K=V", value_parser = assignment)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     conf: Vec<Assignment>,
     /// The state that the device is set to for the run; a plan may name single clocks [default: as-is]
     #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true)]
     state: Option<StatePreset>,
     /// How long a device may have a run before the coordinator ends it, such as 2h, without its wait for the gate [default: no
     /// limit]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     limit: Option<HumanDuration>,
     #[command(flatten)]
     gate: GateFlags,
@@ -126,7 +126,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 struct GateFlags {
     /// The highest temperature with which the run starts, such as 60C; the device waits until it has cooled down
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "TEMPERATURE")]
     max_temperature: Option<GateTemperature>,
     /// The least available memory with which it starts, such as 2GiB
     #[arg(long, value_name = "SIZE")]
@@ -135,7 +135,7 @@ struct GateFlags {
     #[arg(long, value_name = "SIZE")]
     min_disk: Option<GateSize>,
     /// How long the device waits for these before the run fails [default: 10m]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     gate_wait: Option<HumanDuration>,
 }
 
@@ -229,8 +229,11 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             let text = regular_file::read_text(path)
                 .with_context(|| format!("cannot read the plan {}", path.display()))
                 .map_err(|error| Failure::usage(error).hint(WITHOUT_A_PLAN))?;
-            let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
-            let mut requests = plan.map_err(Failure::usage)?.run;
+            let plan = Plan::from_toml(&text).map_err(|error| {
+                let hint = error.hint();
+                Failure::usage(error).context(path.display()).optional_hint(hint)
+            });
+            let mut requests = plan?.run;
             requests.iter_mut().for_each(|input| args.change(input));
             requests
         }
@@ -305,6 +308,7 @@ pub(super) fn finish(
         store,
         shows_progress: true,
         longest: None,
+        is_viewer: false,
     };
     let mut rows = wait.for_runs(&ids)?;
     let repeat = |invalid: &[&RunRow], drafts: &[RunDraft]| {

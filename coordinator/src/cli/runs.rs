@@ -1,18 +1,20 @@
-//! `regatta runs`: lists, shows, watches, exports, verifies, ends and removes runs. [`super::verify`] verifies and [`super::export`]
-//! exports them.
+//! `regatta runs`: the commands about requested runs. [`super::verify`] verifies and [`super::export`] exports them.
 
 mod ending;
+mod exported;
 mod list;
+mod logs;
+mod note;
 mod removal;
 mod show;
 mod waiting;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::fmt::Write as _;
 
 use regatta_text::escape;
 use regatta_types::ExitCode;
 
-use super::{Context, context::say, export, verify, with_hint};
+use super::{Context, export, verify, with_hint};
 use crate::exit::CommandResult;
 use regatta_lab_runs::rebuild as rebuild_store;
 use regatta_lab_views::lookup;
@@ -24,14 +26,14 @@ pub(super) enum Command {
     List(list::Args),
     /// Show one run with its files
     Show(show::ShowArgs),
-    /// Copy a run's spec, record and files, byte for byte, with a SHA-256 manifest
-    Export {
-        /// The run's id, its beginning or end, or `last`
-        run: String,
-        /// The directory to create
-        #[arg(long = "output", value_name = "DIR")]
-        out: PathBuf,
-    },
+    /// Print a log of a run: what LoadGen, the run process or the device wrote
+    Logs(logs::LogsArgs),
+    /// Write a note on a run, which lists show
+    Note(note::NoteArgs),
+    /// Copy runs' specs, records and files, byte for byte, with SHA-256 manifests
+    Export(export::ExportArgs),
+    /// Add exported runs of another lab, with their files
+    Import(exported::ImportArgs),
     /// Verify runs: the device's signature, and the hash of every file
     Verify(verify::VerifyArgs),
     /// Add recorded runs that are missing from the database, for example after regatta.db was lost
@@ -58,17 +60,20 @@ pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     if matches!(command, Command::Rebuild) {
         return rebuild(context);
     }
+    if let Command::Show(args) = command
+        && let Some(directory) = exported::directory(args.run())
+    {
+        return exported::show(directory, context);
+    }
     let (workspace, store) = context.open_store()?;
     match command {
         Command::Verify(_) | Command::Rebuild => {}
         Command::List(args) => list::run(args, context, &workspace, &store)?,
         Command::Show(args) => show::show(args, context, &workspace, &store)?,
-        Command::Export { run, out } => {
-            let run = lookup::run(&store, run)?;
-            for line in export::export(&workspace, &store, &run, out)? {
-                say(&line)?;
-            }
-        }
+        Command::Logs(args) => logs::run(args, context, &workspace, &store)?,
+        Command::Note(args) => note::run(args, context, &store)?,
+        Command::Export(args) => export::run(args, context, &workspace, &store)?,
+        Command::Import(args) => exported::import(args, context, &workspace, &store)?,
         Command::Watch(args) => return waiting::watch(args, context, &workspace, &store),
         Command::Wait(args) => return waiting::wait(args, context, &workspace, &store),
         Command::Abort(args) => return ending::abort(args, context, &workspace, &store),

@@ -17,7 +17,7 @@ pub(super) struct SettingFlags {
     #[arg(long, value_name = "SYSTEM")]
     system: Option<SystemChoice>,
     /// An engine setting, KEY=VALUE (see `regatta settings list`); can be repeated
-    #[arg(long, value_name = "K=V", value_parser = assignment)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     set: Vec<Assignment>,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// How long each device searches for the best settings of each scenario
-    #[arg(long, value_name = "T", default_value = TUNING_TIME)]
+    #[arg(long, value_name = "DURATION", default_value = TUNING_TIME)]
     time: HumanDuration,
 }
 

@@ -115,6 +115,29 @@ fn exported(directory: &Path, device: Option<&DeviceId>) -> anyhow::Result<Verif
     verify(&subject).with_context(|| format!("cannot read {}", directory.display()))
 }
 
+/// Checks that an exported run is as its device left it.
+///
+/// # Errors
+/// Returns the first difference, or an error when a file cannot be read.
+pub(super) fn expect_intact(directory: &Path) -> Result<(), Failure> {
+    let verification = exported(directory, None)?;
+    match verification.findings.first() {
+        None if verification.has_evidence => Ok(()),
+        found => Err(Failure::could_not(format!(
+            "{} is not as its device left it: {}",
+            directory.display(),
+            found.map_or_else(
+                || "it has no evidence".to_owned(),
+                |found| format!("{}: {}", escape(&found.file), escape(&found.problem))
+            )
+        ))
+        .hint(format!(
+            "`regatta runs verify {}` lists all differences",
+            directory.display()
+        ))),
+    }
+}
+
 fn document(subject: String, verification: Verification) -> VerificationDocument {
     VerificationDocument {
         subject,

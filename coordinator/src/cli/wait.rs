@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
+    mem,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -83,6 +84,8 @@ pub(super) struct Wait<'a> {
     pub(super) shows_progress: bool,
     /// The longest wait.
     pub(super) longest: Option<Duration>,
+    /// Whether the command only shows runs, so that Ctrl-C just ends it.
+    pub(super) is_viewer: bool,
 }
 
 impl Wait<'_> {
@@ -95,6 +98,7 @@ impl Wait<'_> {
         let begun = Instant::now();
         let mut view = View::new(self.context.is_lively(), ids.len());
         let mut watch = DeviceWatch::default();
+        let mut is_disk_full = false;
         loop {
             let rows = rows(self.store, ids)?;
             let open: Vec<RunId> = rows
@@ -105,6 +109,14 @@ impl Wait<'_> {
             if self.shows_progress {
                 let report = watch.look(&rows, self.store)?;
                 report.changes.iter().for_each(|change| view.note(change));
+                let was_full = mem::replace(&mut is_disk_full, self.workspace.is_disk_full());
+                if is_disk_full && !was_full {
+                    view.note(&format!(
+                        "the disk of {} is full: logs are not accepted, and runs do not end, until there is space; {}",
+                        self.workspace.root().display(),
+                        self.context.command("runs prune --older-than 30d")
+                    ));
+                }
                 // The report that follows begins with the runs without a result.
                 let shown = rows
                     .iter()
@@ -165,7 +177,7 @@ impl Wait<'_> {
 
     fn interrupted(&self, open: &[RunId], interrupts: &Interrupts) -> Failure {
         let goes_on = format!("interrupted: {}", count(open, "continues", "continue"));
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if self.is_viewer || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Failure::interrupted(goes_on).hint(self.next(open));
         }
         let seconds = SECOND_INTERRUPT.as_secs();

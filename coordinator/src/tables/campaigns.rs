@@ -214,8 +214,12 @@ fn failed_cells(status: &CampaignStatus) -> Vec<String> {
     let newest = status.failed_cells.iter().rev().take(MAX_FAILED).rev();
     let mut lines: Vec<String> = newest
         .map(|cell| {
+            let device = cell
+                .device
+                .as_ref()
+                .map_or_else(String::new, |name| format!(" on {}", escape(name)));
             format!(
-                "cell {} failed ({}): {}, repetition {}: {}",
+                "cell {} failed{device} ({}): {}, repetition {}: {}",
                 cell.cell,
                 cell.cause,
                 cell.subject.words(),

@@ -3,10 +3,10 @@
 use comfy_table::ContentArrangement;
 use regatta_text::escape;
 
-use super::{cell, fits, keep_whole, right, table};
+use super::{cell, fits, right, table};
 use regatta_lab_views::{
     comparisons::{ComparisonReport, ComparisonRow},
-    wording::{comparison_interval, comparison_notes},
+    wording::{comparison_interval, comparison_medians, comparison_notes},
 };
 
 /// Formats a comparison for people: a line for each row, or two on a narrow terminal.
@@ -26,9 +26,11 @@ fn a_line_each(rows: &[ComparisonRow]) -> String {
     let mut table = table([
         "device",
         "benchmark",
-        "pairs",
+        "median A → B",
+        "better",
         "B / A",
         "95 % interval",
+        "pairs",
         "floor",
         "verdict on B",
     ]);
@@ -37,9 +39,11 @@ fn a_line_each(rows: &[ComparisonRow]) -> String {
         table.add_row([
             cell(&row.device),
             cell(row.combination.short_text()),
-            right(row.pairs),
+            cell(comparison_medians(row)),
+            cell(row.better),
             right(format!("{:.3}", row.ratio)),
             cell(comparison_interval(row)),
+            right(row.pairs),
             right(floor(row)),
             cell(&row.verdict_text),
         ]);
@@ -48,12 +52,7 @@ fn a_line_each(rows: &[ComparisonRow]) -> String {
 }
 
 fn two_lines_each(rows: &[ComparisonRow]) -> String {
-    let mut table = table([
-        "device and benchmark",
-        "B / A, 95 %",
-        "pairs, floor",
-        "verdict on B",
-    ]);
+    let mut table = table(["device and benchmark", "median A → B", "verdict on B"]);
     for row in rows {
         table.add_row([
             format!(
@@ -61,13 +60,17 @@ fn two_lines_each(rows: &[ComparisonRow]) -> String {
                 escape(&row.device),
                 escape(&row.combination.short_text())
             ),
-            format!("{:.3}\n{}", row.ratio, comparison_interval(row)),
-            format!("{}\n{}", row.pairs, floor(row)),
-            row.verdict_text.clone(),
+            format!("{}\n{} is better", comparison_medians(row), row.better),
+            format!(
+                "{}\nB / A {:.3}, 95 % {}, pairs {}, floor {}",
+                row.verdict_text,
+                row.ratio,
+                comparison_interval(row),
+                row.pairs,
+                floor(row)
+            ),
         ]);
     }
-    keep_whole(&mut table, 1);
-    keep_whole(&mut table, 2);
     table.trim_fmt()
 }
 
@@ -97,6 +100,8 @@ mod tests {
             better: "smaller",
             runs_a: 12,
             runs_b: 12,
+            median_a: 1_234_000.0,
+            median_b: 1_234_000.0 * ratio,
             pairs: 12,
             ratio,
             interval: Some([ratio - 0.004, ratio + 0.006]),
@@ -120,16 +125,14 @@ mod tests {
             row("orin-nano-2", 1.012, "undecided: about 12 more pairs needed"),
         ];
         let printed = two_lines_each(&rows);
-        // The verdict wraps: its longest part has 21 columns.
-        let before_verdict = printed.find("verdict on B").unwrap();
-        assert!(before_verdict + 21 <= 80, "{before_verdict}:\n{printed}");
         let lines: Vec<&str> = printed.lines().map(str::trim).collect();
         assert!(
             lines[2].starts_with("orin-1") && lines[2].ends_with("worse by 3.1 %"),
             "{printed}"
         );
         assert!(
-            lines[3].starts_with("resnet50 SingleStream   1.027 to 1.037"),
+            lines[3].starts_with("resnet50 SingleStream   smaller is better")
+                && lines[3].contains("B / A 1.031"),
             "{printed}"
         );
     }

@@ -1,19 +1,21 @@
 //! Tables of devices.
 
 use comfy_table::{ContentArrangement, Table};
+use jiff::Timestamp;
 use regatta_text::escape;
 use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
-use super::{cell, fits, keep_whole, table};
+use super::{cell, facts_table, fits, keep_whole, table};
 use regatta_lab_net::fleet::{default_engine, engine_obstacle, health_check_engine, unavailable_engines};
-use regatta_lab_store::{DeviceLabel, DeviceRow, HealthOrigin, OtherVersion, WallRatio};
+use regatta_lab_store::{DeviceLabel, DeviceRow, HealthOrigin, OtherVersion, PendingToken, WallRatio};
 use regatta_lab_views::wording::{self, device_state, state_and_health};
 
-/// Formats devices, one line each, and the devices whose hello could not be read.
-pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
+/// Formats devices, one line each, and the devices whose hello could not be read or that have not enrolled yet.
+pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion], pending: &[PendingToken]) -> String {
     let mut parts = Vec::new();
     match (devices, refused) {
+        ([], []) if !pending.is_empty() => {}
         ([], []) => parts.push("no device has connected yet: start `regatta-agent serve` on one".to_owned()),
         ([], _) => {}
         _ => parts.push(known(devices)),
@@ -27,25 +29,33 @@ pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String
             frame::VERSION
         )
     }));
+    parts.extend(pending.iter().map(|token| {
+        format!(
+            "{} has not enrolled yet; its token is valid until {}",
+            escape(&token.name),
+            wording::time(&token.expires)
+        )
+    }));
     parts.join("\n")
 }
 
 /// Formats one line per device, or three lines on a narrow terminal.
 fn known(devices: &[DeviceRow]) -> String {
-    let wide = a_line_each(devices);
+    let now = Timestamp::now();
+    let wide = a_line_each(devices, now);
     if fits(&wide) {
         wide
     } else {
-        three_lines_each(devices)
+        three_lines_each(devices, now)
     }
 }
 
-pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
+pub(super) fn a_line_each(devices: &[DeviceRow], now: Timestamp) -> String {
     let gpus: Vec<String> = devices.iter().map(gpus_of).collect();
     // Boards of a kind have the same GPUs. A fleet without GPUs needs no column.
     let has_gpus = gpus.iter().any(|gpus| !gpus.is_empty());
     let has_labels = devices.iter().any(|device| !device.labels.is_empty());
-    let (before, behind) = (["name", "device", "state", "engines"], ["agent", "last seen"]);
+    let (before, behind) = (["name", "state", "engines"], ["agent", "last seen", "id"]);
     let mut table = table(
         before
             .into_iter()
@@ -57,13 +67,13 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     for (device, gpus) in devices.iter().zip(gpus) {
         let before = [
             escape(&device.name).into_owned(),
-            device.id.to_string(),
             state_and_health(device),
             engines(device),
         ];
         let behind = [
             escape(version(device)).into_owned(),
-            wording::time(&device.last_seen),
+            wording::ago(&device.last_seen, now),
+            short_id(device),
         ];
         table.add_row(
             before
@@ -76,8 +86,13 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     table.trim_fmt()
 }
 
-pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
-    let mut table = table(["name", "device", "state, engines, agent, last seen"]);
+/// Returns the beginning of a device's id, which names the device in commands.
+fn short_id(device: &DeviceRow) -> String {
+    device.id.as_str().chars().take(8).collect()
+}
+
+pub(super) fn three_lines_each(devices: &[DeviceRow], now: Timestamp) -> String {
+    let mut table = table(["name", "state, engines, agent, last seen", "id"]);
     for device in devices {
         let mut gpus = gpus_of(device);
         if !gpus.is_empty() {
@@ -89,24 +104,25 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
         };
         table.add_row([
             escape(&device.name).into_owned(),
-            device.id.to_string(),
             format!(
                 "{}\n{}\n{labels}{gpus}{}, {}",
                 state_and_health(device),
                 engines(device),
                 escape(version(device)),
-                wording::time(&device.last_seen)
+                wording::ago(&device.last_seen, now)
             ),
+            short_id(device),
         ]);
     }
-    keep_whole(&mut table, 1);
+    keep_whole(&mut table, 2);
     table.trim_fmt()
 }
 
 /// Formats one device with its own description and its ratios to the rails: of a plug or USB meter, and of a listed one.
 pub(crate) fn device(device: &DeviceRow, ratios: [Option<&WallRatio>; 2]) -> String {
-    let mut table = table(["name", &escape(&device.name)]);
+    let mut table = facts_table();
     let rows = [
+        ("name", device.name.clone()),
         ("device", device.id.to_string()),
         ("state", device_state(device).to_owned()),
         ("health", health(device)),
@@ -169,7 +185,7 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
         ("CPUs", facts.cpus.to_string()),
         ("memory", wording::bytes(facts.memory_bytes)),
     ];
-    for (name, value) in rows {
+    for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
         table.add_row([cell(name), cell(value)]);
     }
     let software = facts.software.iter();

@@ -50,10 +50,23 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// Creates a table that is as wide as its content. On a terminal, it is at most as wide as the terminal, and text wraps within its column. In a pipe,
 /// each row stays on one line.
 fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
-    let mut table = Table::new();
+    let mut table = sized_table();
     table
         .load_style(STYLE)
         .set_header(headline.into_iter().map(Cell::new).collect::<Vec<_>>());
+    table
+}
+
+/// Creates a table of names and values, without a header.
+fn facts_table() -> Table {
+    let mut table = sized_table();
+    table.load_style(TableStyle::new());
+    table
+}
+
+/// Creates a table that is at most as wide as the terminal, if there is one.
+fn sized_table() -> Table {
+    let mut table = Table::new();
     if let Some(columns) = terminal_columns() {
         table
             .set_content_arrangement(ContentArrangement::Dynamic)
@@ -90,6 +103,14 @@ fn right(text: impl ToString) -> Cell {
     cell(text).set_alignment(CellAlignment::Right)
 }
 
+/// Keeps the words of a value together in [`plain`].
+pub(crate) fn unbroken(value: &str) -> String {
+    value.replace(' ', NO_BREAK)
+}
+
+/// The space in values whose words stay together. It is printed as an ordinary one.
+const NO_BREAK: &str = "\u{a0}";
+
 /// Formats plain text as a table. On a terminal that is too narrow for every column's longest word, formats a paragraph per row.
 pub(crate) fn plain<const N: usize>(
     headline: [&str; N],
@@ -102,14 +123,14 @@ pub(crate) fn plain<const N: usize>(
     }
     for column in 0..N {
         let cells = lines.iter().map(|line| line[column].as_str());
-        let words = cells.chain([headline[column]]).flat_map(str::split_whitespace);
+        let words = cells.chain([headline[column]]).flat_map(|text| text.split(' '));
         let longest = words.map(|word| escape(word).chars().count()).max().unwrap_or(0);
         if let Some(column) = table.column_mut(column) {
             let padded = u16::try_from(longest + 2).unwrap_or(u16::MAX);
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(padded)));
         }
     }
-    let formatted = table.trim_fmt();
+    let formatted = table.trim_fmt().replace(NO_BREAK, " ");
     if fits(&formatted) {
         formatted
     } else {
@@ -131,7 +152,7 @@ fn paragraphs<const N: usize>(headline: [&str; N], lines: &[[String; N]]) -> Str
             text.push_str(&hanging(&line, widest + 4));
         }
     }
-    text.trim_end().to_owned()
+    text.trim_end().replace(NO_BREAK, " ")
 }
 
 /// Wraps a line to the terminal, its further parts indented by `indent` columns.

@@ -1,6 +1,6 @@
 //! Tables of runs.
 
-use comfy_table::ContentArrangement;
+use comfy_table::{Cell, ContentArrangement};
 use jiff::Timestamp;
 use regatta_text::{Escaped, escape};
 
@@ -35,36 +35,54 @@ fn arranged(rows: &[RunRow], note: Note) -> String {
 }
 
 pub(super) fn a_line_each(rows: &[RunRow], now: Timestamp, note: Note) -> String {
-    let mut table = table([
-        "run",
-        "device",
-        "benchmark",
-        "scenario",
-        "mode",
-        "engine",
-        "started (UTC)",
-        "took",
-        "state",
-        "figure",
-        "accuracy",
-        "note",
-    ]);
+    /// A column: its title, whether it is left out when it is empty, and the cell of a run.
+    type Column<'a> = (String, bool, Box<dyn Fn(&RunRow) -> Cell + 'a>);
+    fn column<'a>(title: &str, is_optional: bool, of: impl Fn(&RunRow) -> Cell + 'a) -> Column<'a> {
+        (title.to_owned(), is_optional, Box::new(of))
+    }
+    let columns = [
+        column("run", false, |row| cell(short_id(row.id))),
+        column("device", false, |row| cell(run_text::device(row))),
+        column("benchmark", false, |row| cell(&row.benchmark)),
+        column("scenario", false, |row| cell(row.scenario)),
+        column("mode", false, |row| cell(run_text::mode(row))),
+        column("engine", false, |row| cell(row.draft.spec.engine.kind)),
+        column("settings", true, |row| cell(run_text::settings_and_state(row))),
+        column("campaign", true, |row| {
+            cell(run_text::campaign(row).unwrap_or_default())
+        }),
+        column(&format!("started ({})", wording::zone_name(now)), false, |row| {
+            cell(run_text::started(row, now).unwrap_or_default())
+        }),
+        column("took", false, |row| {
+            right(run_text::took(row).unwrap_or_default())
+        }),
+        column("state", false, |row| cell(run_text::state(row))),
+        column("figure", false, |row| {
+            right(run_text::figure(row).unwrap_or_default())
+        }),
+        column("accuracy", true, |row| {
+            right(run_text::accuracy(row).unwrap_or_default())
+        }),
+        column("note", true, |row| cell(note(row, MAX_NOTE[0]))),
+    ];
+    let mut titles = Vec::new();
+    let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); rows.len()];
+    for (title, is_optional, of) in &columns {
+        let values: Vec<Cell> = rows.iter().map(of).collect();
+        if *is_optional && values.iter().all(|cell| cell.content().is_empty()) {
+            continue;
+        }
+        titles.push(title.as_str());
+        cells
+            .iter_mut()
+            .zip(values)
+            .for_each(|(row, cell)| row.push(cell));
+    }
+    let mut table = table(titles);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    for row in rows {
-        table.add_row([
-            cell(short_id(row.id)),
-            cell(run_text::device(row)),
-            cell(&row.benchmark),
-            cell(row.scenario),
-            cell(run_text::mode(row)),
-            cell(row.draft.spec.engine.kind),
-            cell(run_text::started(row, now).unwrap_or_default()),
-            right(run_text::took(row).unwrap_or_default()),
-            cell(run_text::state(row)),
-            right(run_text::figure(row).unwrap_or_default()),
-            right(run_text::accuracy(row).unwrap_or_default()),
-            cell(note(row, MAX_NOTE[0])),
-        ]);
+    for row in cells {
+        table.add_row(row);
     }
     table.trim_fmt()
 }
@@ -75,8 +93,14 @@ pub(super) fn two_lines_each(rows: &[RunRow], now: Timestamp, note: Note) -> Str
         let figures = [run_text::figure(row), run_text::accuracy(row)];
         let figures: Vec<String> = figures.into_iter().flatten().collect();
         let time = [run_text::started(row, now), run_text::took(row)];
-        let origin: Vec<String> = [run_text::device(row), row.draft.spec.engine.kind.to_string()]
+        let engine = format!(
+            "{} {}",
+            row.draft.spec.engine.kind,
+            run_text::settings_and_state(row)
+        );
+        let origin: Vec<String> = [run_text::device(row), engine.trim_end().to_owned()]
             .into_iter()
+            .chain(run_text::campaign(row))
             .chain(time.into_iter().flatten())
             .collect();
         table.add_row([
@@ -124,6 +148,22 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
             Escaped(&spec.loadgen)
         ),
     ]);
+    let settings = run_text::settings_and_state(row);
+    if !settings.is_empty() {
+        lines.push(format!("settings   {settings}"));
+    }
+    lines.extend(row.campaign_cell.as_ref().map(|cell| {
+        let variant = cell
+            .variant
+            .as_deref()
+            .map_or_else(String::new, |name| format!(", variant {}", escape(name)));
+        format!(
+            "campaign   {}, cell {}{variant}",
+            escape(&cell.campaign),
+            cell.cell
+        )
+    }));
+    lines.extend(row.note.iter().map(|note| format!("note       {}", escape(note))));
     if let Some(start) = run_text::start(row) {
         let took = run_text::took(row).map_or_else(String::new, |took| format!(", took {took}"));
         lines.push(format!("started    {}{took}", wording::time(&start.to_string())));

@@ -426,14 +426,17 @@ fn facts_that_do_not_read_are_no_board_without_processors() {
         "{shown}"
     );
     assert!(!shown.contains("CPUs"), "{shown}");
-    let listed = devices::a_line_each(&[boat(), newer]);
+    let listed = devices::a_line_each(&[boat(), newer], now());
     assert_eq!(listed.matches('?').count(), 1, "{listed}");
 }
 
 #[test]
 fn devices_fit_into_120_columns_by_a_line_each_and_into_80_by_three() {
     let boats = [boat()];
-    let (wide, narrow) = (devices::a_line_each(&boats), devices::three_lines_each(&boats));
+    let (wide, narrow) = (
+        devices::a_line_each(&boats, now()),
+        devices::three_lines_each(&boats, now()),
+    );
     for (table, columns) in [(&wide, 120), (&narrow, 80)] {
         assert!(
             table.lines().all(|line| line.chars().count() <= columns),

@@ -8,8 +8,9 @@
 # Prints the shims' paths and, on standard error, the versions in the file `versions` beside this script that were not built.
 # Exit codes: 0 built, 2 wrong use, 3 could not.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
-wrong_use() { echo "all.sh: $1; see its first lines" >&2; exit 2; }
+wrong_use() { echo "all.sh: $1; see --help" >&2; exit 2; }
 could_not() { echo "all.sh: $1" >&2; exit 3; }
 
 out='' options=() given=()

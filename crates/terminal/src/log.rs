@@ -1,11 +1,16 @@
 //! The log on standard error: its flags, its level and its form. Results and failures are printed elsewhere.
 
-use std::{env, io};
+use std::{env, fmt, io};
 
 use clap::{ArgAction, Args, ValueEnum};
 use regatta_text::EscapedLog;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing_subscriber::{
+    filter::Targets,
+    fmt::{format::Writer, time::FormatTime},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
 use crate::json_lines::JsonLines;
 
@@ -18,17 +23,25 @@ const LEVEL_VARIABLE: &str = "REGATTA_LOG";
 /// The prefix of the log targets of Regatta's own packages.
 const OWN: &str = "regatta";
 
+/// The time of an event in UTC, to the second.
+struct Seconds;
+
+impl FormatTime for Seconds {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        write!(writer, "{:.0}", jiff::Timestamp::now())
+    }
+}
+
 /// The flags of the log.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LogOptions {
-    /// Log more, with the causes that libraries report; -vv logs everything. REGATTA_LOG=off|error|warn|info|debug|trace
-    /// sets the level without a flag
+    /// Log more, with the causes that libraries report; -vv logs everything, and REGATTA_LOG=LEVEL sets the level too
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = EVERYWHERE)]
     verbose: u8,
     /// Show no progress and log only errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     quiet: bool,
-    /// The form of the log on standard error
+    /// The form of the log on standard error: text or json [default: text]
     #[arg(long, global = true, value_name = "FORM", default_value = "text", help_heading = EVERYWHERE)]
     log_format: LogFormat,
 }
@@ -58,6 +71,7 @@ impl LogOptions {
         let targets = Targets::new().with_default(libraries).with_target(OWN, own);
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(|| EscapedLog(io::stderr()))
+            .with_timer(Seconds)
             // Colours are escape sequences, which the writer escapes.
             .with_ansi(false)
             .with_target(false);

@@ -104,7 +104,7 @@ fn checkers_accept_the_tree(workstation: &Workstation) {
     let _ = workstation.ends("regatta submission stage --rehearsal --output tree", "", &[0]);
     let truncate = "regatta submission truncate --input tree --submitter REHEARSAL-nobody --output cut";
     let _ = workstation.ends(truncate, "", &[0]);
-    let checked = workstation.document("regatta submission check --input cut --version v6.1");
+    let checked = workstation.document("regatta submission check --input cut --round v6.1");
     assert_eq!(checked["results"].as_array().unwrap().len(), 3, "{checked:#}");
     let of = |finding: &Value| {
         let rule = finding["rule"].as_str().unwrap();

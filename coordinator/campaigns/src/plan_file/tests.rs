@@ -155,7 +155,7 @@ fn single_value_needs_no_list_in_a_campaign() {
     let refused = read("7").unwrap_err().to_string();
     assert_eq!(
         refused,
-        "line 6: invalid type: integer `7`, expected a string or a list of strings"
+        "line 6: `scenario`: expected a string or a list of strings, found integer `7`"
     );
 }
 

@@ -186,6 +186,8 @@ mod tests {
             better: "smaller",
             runs_a: 6,
             runs_b: 6,
+            median_a: 1.0,
+            median_b: 1.0,
             pairs: 6,
             ratio,
             interval: Some([ratio - 0.01, ratio + 0.01]),

@@ -56,6 +56,8 @@ pub(super) fn facts(row: &RunRow) -> Markup {
     if !settings.is_empty() {
         facts.push(("Settings", settings.join(", ")));
     }
+    facts.extend(run_text::campaign(row).map(|campaign| ("Campaign", campaign)));
+    facts.extend(row.note.as_ref().map(|note| ("Note", note.clone())));
     html! {
         dl #facts .facts {
             dt { "Device" }

@@ -241,6 +241,12 @@ impl Workspace {
         kept_free_bytes(self.config.min_free_bytes, total)
     }
 
+    /// Returns whether the disk has less free space than it keeps, so that no logs are accepted.
+    pub fn is_disk_full(&self) -> bool {
+        rustix::fs::statvfs(&self.root)
+            .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < self.min_free_bytes())
+    }
+
     /// Returns the directory of all runs.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
@@ -304,6 +310,12 @@ pub struct WorkspaceMoved {
 /// The directory of one run.
 #[derive(Debug, Clone)]
 pub struct RunDir(PathBuf);
+
+impl From<PathBuf> for RunDir {
+    fn from(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
 
 impl RunDir {
     /// Makes the run's directory. The directory of all runs must exist: making it again would make a second workspace where this one was

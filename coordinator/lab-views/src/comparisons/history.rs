@@ -40,11 +40,16 @@ pub fn histories(
     rows.retain(|row| is_selected(row));
     let (runs, excluded) = measured::measured(&rows, &BTreeSet::new(), &conditions.include);
     if runs.is_empty() {
-        let excluded = wording::excluded_runs(&excluded);
         return Err(LabError::misuse("no run qualifies").hint(if excluded.is_empty() {
             "`regatta runs list` shows the runs".to_owned()
         } else {
-            format!("left out: {excluded}")
+            let hint = wording::include_hint(&excluded);
+            let excluded = format!("left out: {}", wording::excluded_runs(&excluded));
+            [Some(excluded), hint]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("\n")
         }));
     }
     let mut series: BTreeMap<(String, DeviceId, Combination), Vec<MeasuredRun>> = BTreeMap::new();
@@ -118,7 +123,7 @@ fn history(
 }
 
 /// Returns the recorded conditions that may change a run's figure, by name.
-fn conditions_of(row: &RunRow, workspace: &Workspace) -> BTreeMap<String, String> {
+pub(super) fn conditions_of(row: &RunRow, workspace: &Workspace) -> BTreeMap<String, String> {
     let spec = &row.draft.spec;
     let mut found = BTreeMap::new();
     let mut add = |name: &str, value: String| {

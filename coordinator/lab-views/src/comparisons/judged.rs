@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_compare::{
     AaFloor, FloorSource, MIN_PAIRS, MorePairs, Verdict, compare,
     pairing::{Side, is_separated, pair},
+    robust::median,
 };
 use regatta_types::{DeviceId, RunId};
 
 use super::{
+    history::conditions_of,
     measured::{self, MeasuredRun, Selected},
     selection::{self, Runs},
 };
 use crate::{
-    comparisons::{Combination, ComparisonReport, ComparisonRow, FloorOrigin},
+    comparisons::{Combination, ComparisonReport, ComparisonRow, FloorOrigin, SideDifference},
     wording::count_of_runs,
 };
 use regatta_lab_store::{RunRow, lab_error::LabError};
@@ -76,14 +78,45 @@ pub fn report(
         };
         let mut reasons = vec![why("A", &a), why("B", &b)];
         reasons.extend(not_compared);
+        let excluded = a.summary.excluded.iter().chain(&b.summary.excluded);
+        reasons.extend(crate::wording::include_hint(excluded));
         return Err(LabError::misuse("there is nothing to compare").hint(reasons.join("\n")));
     }
     Ok(ComparisonReport {
+        differences: differences(&a, &b, all),
         a: a.summary,
         b: b.summary,
         rows,
         not_compared,
     })
+}
+
+/// Returns the recorded conditions in which the runs of the sides differ. Those that only differ within both sides alike are left out.
+fn differences(a: &Selected, b: &Selected, all: &Runs<'_>) -> Vec<SideDifference> {
+    let rows: BTreeMap<RunId, &RunRow> = all.rows.iter().map(|row| (row.id, row)).collect();
+    let conditions = |side: &Selected| {
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for row in side.runs.iter().filter_map(|run| rows.get(&run.run)) {
+            for (name, value) in conditions_of(row, all.workspace) {
+                found.entry(name).or_default().insert(value);
+            }
+        }
+        found
+    };
+    // Runs of a baseline file may be removed.
+    let (mut of_a, mut of_b) = (conditions(a), conditions(b));
+    if of_a.is_empty() || of_b.is_empty() {
+        return Vec::new();
+    }
+    let names: BTreeSet<String> = of_a.keys().chain(of_b.keys()).cloned().collect();
+    let compared = names.into_iter().map(|name| SideDifference {
+        a: of_a.remove(&name).unwrap_or_default(),
+        b: of_b.remove(&name).unwrap_or_default(),
+        name,
+    });
+    compared
+        .filter(|difference| difference.a != difference.b)
+        .collect()
 }
 
 /// Judges the runs of one combination: by device if the sides have devices in common, otherwise across devices.
@@ -149,7 +182,7 @@ fn names(runs: &[&MeasuredRun]) -> String {
 struct Group {
     log_ratios: Vec<f64>,
     pairs: Vec<[RunId; 2]>,
-    runs: [usize; 2],
+    values: [Vec<f64>; 2],
     is_separated: bool,
 }
 
@@ -169,7 +202,7 @@ impl Group {
                 .collect(),
             is_separated: is_separated(&found.pairs),
             pairs: found.pairs.iter().map(|&(a, b)| [runs[a].1, runs[b].1]).collect(),
-            runs: [a.len(), b.len()],
+            values: [a, b].map(|runs| runs.iter().map(|run| run.value).collect()),
         }
     }
 }
@@ -178,7 +211,15 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floo
     let floor = found_floor.value;
     let strata: Vec<&[f64]> = groups.iter().map(|group| group.log_ratios.as_slice()).collect();
     let found = compare(&strata, combination.direction(), floor);
-    let count = |side: usize| groups.iter().map(|group| group.runs[side]).sum();
+    let count = |side: usize| groups.iter().map(|group| group.values[side].len()).sum();
+    let median_of = |side: usize| {
+        median(
+            &groups
+                .iter()
+                .flat_map(|group| group.values[side].clone())
+                .collect::<Vec<_>>(),
+        )
+    };
     let verdict = found.map_or(Verdict::Undecided(MorePairs::TooMany), |found| found.verdict);
     let ratio = found.map_or(f64::NAN, |found| found.ratio);
     let pairs: Vec<[RunId; 2]> = groups.iter().flat_map(|group| group.pairs.clone()).collect();
@@ -188,6 +229,8 @@ fn row(combination: &Combination, device: String, groups: Vec<Group>, found_floo
         better: combination.better(),
         runs_a: count(0),
         runs_b: count(1),
+        median_a: median_of(0),
+        median_b: median_of(1),
         pairs: pairs.len(),
         ratio,
         interval: found.and_then(|found| found.interval),

@@ -59,7 +59,7 @@ pub(super) fn measured(
         let found = match exclusion(row, include) {
             Some(reason) => Err(reason),
             None if common.contains(&row.id) => Err("in both selections"),
-            None => measured_run(row).ok_or("without a figure that the checker reports"),
+            None => measured_run(row).ok_or("without a figure that counts in a submission"),
         };
         match found {
             Ok(run) => runs.push(run),
@@ -90,6 +90,9 @@ pub(super) fn exclusion(row: &RunRow, include: &[Inclusion]) -> Option<&'static 
         RunPhase::Failed => return Some("failed"),
         RunPhase::Aborted => return Some("aborted"),
         _ => {}
+    }
+    if !row.mode.has_verdict() {
+        return Some("accuracy runs");
     }
     if outcome.judgement.valid == Some(false) {
         return Some("INVALID");

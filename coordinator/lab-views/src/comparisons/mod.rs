@@ -18,7 +18,10 @@ pub use self::{
     history_report::{History, HistoryChange, HistoryPoint, HistoryReport},
     judged::report,
     measured::{Inclusion, MeasuredRun, Selected},
-    report::{ComparedSide, ComparisonReport, ComparisonRow, ComparisonVerdict, ExcludedRuns, FloorOrigin},
+    report::{
+        ComparedSide, ComparisonReport, ComparisonRow, ComparisonVerdict, ExcludedRuns, FloorOrigin,
+        SideDifference,
+    },
     request::{InvalidFloor, RunConditions, least_floor, select},
     selection::Runs,
 };

@@ -1,5 +1,7 @@
 //! The documents of a comparison. They are also its JSON form.
 
+use std::collections::BTreeSet;
+
 use regatta_compare::Verdict;
 use regatta_types::RunId;
 use serde::Serialize;
@@ -16,6 +18,17 @@ pub struct ComparisonReport {
     pub rows: Vec<ComparisonRow>,
     /// The combinations that only one side has, in words.
     pub not_compared: Vec<String>,
+    /// The settings and software in which the sides differ.
+    pub differences: Vec<SideDifference>,
+}
+
+/// A condition in which the runs of the sides differ.
+#[derive(Debug, Serialize)]
+pub struct SideDifference {
+    pub name: String,
+    /// The values in the runs of A; none if no run has the condition.
+    pub a: BTreeSet<String>,
+    pub b: BTreeSet<String>,
 }
 
 /// One side of a comparison.
@@ -47,6 +60,9 @@ pub struct ComparisonRow {
     pub better: &'static str,
     pub runs_a: usize,
     pub runs_b: usize,
+    /// The median figure of A's runs, in `unit`.
+    pub median_a: f64,
+    pub median_b: f64,
     pub pairs: usize,
     /// The median of B's figure divided by A's.
     pub ratio: f64,

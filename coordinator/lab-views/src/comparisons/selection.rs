@@ -1,6 +1,6 @@
 //! The grammar of selections: `KIND:VALUE` conditions joined by `+`, or runs by their ids.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use regatta_types::{
     DeviceId, RunId,
@@ -46,10 +46,12 @@ pub(super) fn find<'a>(words: &str, runs: &'a Runs<'_>) -> Result<Vec<&'a RunRow
 fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabError> {
     let Some((kind, value)) = word.split_once(':') else {
         let names: Vec<String> = word.split(',').map(str::to_owned).collect();
-        let ids: BTreeSet<RunId> = lookup::runs(runs.store, &names)?
-            .iter()
-            .map(|row| row.id)
-            .collect();
+        let found = lookup::runs(runs.store, &names);
+        let found = found.map_err(|error| match kind_of_name(word, runs.store) {
+            Some(kind) => error.hint(format!("`{kind}:{word}` selects the runs of {word}")),
+            None => error,
+        })?;
+        let ids: BTreeSet<RunId> = found.iter().map(|row| row.id).collect();
         return Ok(Box::new(move |row| ids.contains(&row.id)));
     };
     match kind {
@@ -58,18 +60,17 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabErr
             let known = runs.store.labels().all()?;
             Ok(on_devices(lookup::devices_of(value, &known)?.clone()))
         }
-        "campaign" => of_campaign(value, runs),
+        "campaign" => {
+            let campaign = lookup::campaign_runs(runs.store, value)?;
+            Ok(Box::new(move |row| campaign.contains(row)))
+        }
         "set" => {
-            let Some((key, setting)) = value.split_once('=') else {
-                return Err(LabError::misuse(format!("`{word}` has no value")).hint(format!(
+            let setting: lookup::EngineSetting = value.parse().map_err(|_| {
+                LabError::misuse(format!("`{word}` has no value")).hint(format!(
                     "write `set:{value}=VALUE`; `set:{value}=` are the runs without the setting"
-                )));
-            };
-            let (key, setting) = (key.to_owned(), setting.to_owned());
-            Ok(Box::new(move |row| {
-                let found = row.draft.spec.engine.settings.value(&key);
-                found.map_or_else(String::new, |value| value.to_string()) == setting
-            }))
+                ))
+            })?;
+            Ok(Box::new(move |row| setting.is_of(row)))
         }
         "engine" => {
             let engine: EngineKind = value.parse().map_err(LabError::usage)?;
@@ -89,61 +90,24 @@ fn condition<'a>(word: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabErr
     }
 }
 
-fn on_devices<'a>(devices: BTreeSet<DeviceId>) -> Condition<'a> {
-    Box::new(move |row| devices.contains(&row.device))
+/// Returns the kind of selection for which a word without a kind is a name.
+fn kind_of_name(word: &str, store: &Store) -> Option<&'static str> {
+    if store.devices().names().ok()?.values().any(|name| name == word) {
+        return Some("device");
+    }
+    let campaign = word.split('/').next().unwrap_or_default();
+    if store.campaigns().get(campaign).ok()?.is_some() {
+        return Some("campaign");
+    }
+    let labels = store.labels().all().ok()?;
+    labels
+        .keys()
+        .any(|label| label.to_string() == word)
+        .then_some("label")
 }
 
-/// Selects the attempts of a campaign, or of one variant of its settings.
-fn of_campaign<'a>(value: &str, runs: &'a Runs<'_>) -> Result<Condition<'a>, LabError> {
-    let store = runs.store;
-    let (name, variant) = match value.split_once('/') {
-        Some((name, variant)) => (name, Some(variant)),
-        None => (value, None),
-    };
-    if store.campaigns().get(name)?.is_none() {
-        let known: Vec<String> = store.campaigns().all()?.into_iter().map(|row| row.name).collect();
-        return Err(LabError::misuse(format!(
-            "unknown campaign `{name}`; known are {}",
-            known.join(", ")
-        ))
-        .hint("`regatta campaign list` shows them"));
-    }
-    let variants: BTreeMap<u64, Option<String>> = store
-        .cells()
-        .combinations(name)?
-        .into_iter()
-        .map(|combination| (combination.number, combination.variant))
-        .collect();
-    if let Some(variant) = variant
-        && !variants.values().flatten().any(|known| known == variant)
-    {
-        let known: BTreeSet<&str> = variants.values().flatten().map(String::as_str).collect();
-        let known: Vec<&str> = known.into_iter().collect();
-        return Err(LabError::misuse(match known.as_slice() {
-            [] => format!("campaign {name} has no variants of settings"),
-            known => format!(
-                "campaign {name} has no variant `{variant}`; it has {}",
-                known.join(", ")
-            ),
-        }));
-    }
-    let of_variant = |cell: &u64| {
-        let found = variants.get(cell).and_then(Option::as_deref);
-        variant.is_none() || found == variant
-    };
-    let cells: BTreeSet<u64> = store
-        .cells()
-        .of_campaign(name)?
-        .iter()
-        .filter(|cell| of_variant(&cell.combination))
-        .map(|cell| cell.number)
-        .collect();
-    let attempts = store.attempts().of_campaign(name)?.into_iter();
-    let ids: BTreeSet<RunId> = attempts
-        .filter(|attempt| cells.contains(&attempt.cell))
-        .filter_map(|attempt| attempt.run)
-        .collect();
-    Ok(Box::new(move |row| ids.contains(&row.id)))
+fn on_devices<'a>(devices: BTreeSet<DeviceId>) -> Condition<'a> {
+    Box::new(move |row| devices.contains(&row.device))
 }
 
 /// Returns the evidence of a recorded run. `None` without one that can be read.

@@ -81,6 +81,16 @@ pub fn campaign_status(
         document.waits_for = run.filter(is_preparing).and_then(|run| run.state.reason);
         documents.push(document);
     }
+    let device_of = |cell: &CellRow| {
+        let last = attempts.iter().rfind(|attempt| attempt.cell == cell.number);
+        let id = last.map(|attempt| &attempt.device).or(cell.device.as_ref())?;
+        Some(
+            devices
+                .iter()
+                .find(|row| row.id == *id)
+                .map_or_else(|| id.to_string(), |row| row.name.clone()),
+        )
+    };
     let mut causes: BTreeMap<EndCause, u64> = BTreeMap::new();
     let mut failed = Vec::new();
     for cell in cells.iter().filter(|cell| cell.state == CellState::Failed) {
@@ -90,6 +100,7 @@ pub fn campaign_status(
             cell: cell.number,
             subject: subject_of_cell(cell, &subjects),
             repetition: cell.repetition,
+            device: device_of(cell),
             cause,
             reason: cell.reason.clone().unwrap_or_default(),
         });

@@ -160,6 +160,8 @@ pub struct FailedCell {
     #[serde(flatten)]
     pub subject: CellSubject,
     pub repetition: u64,
+    /// The device of its last attempt.
+    pub device: Option<String>,
     /// The cause of its failure.
     pub cause: EndCause,
     /// The same as a sentence.

@@ -1,10 +1,13 @@
 //! A run as JSON, alone and with its files.
 
+use std::collections::BTreeMap;
+
 use regatta_types::{
     RunId,
     documents::{EndCause, RunMarker},
 };
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::wording::run_text;
 use regatta_lab_runs::{RunEnd, cause_of_end, markers};
@@ -22,8 +25,15 @@ pub struct RunDocument<'a> {
     test: Option<&'a str>,
     task: &'static str,
     engine: &'static str,
+    settings: Map<String, Value>,
+    conf: &'a BTreeMap<String, String>,
     loadgen: String,
     round: &'a str,
+    state: &'a str,
+    campaign: Option<&'a str>,
+    cell: Option<u64>,
+    variant: Option<&'a str>,
+    note: Option<&'a str>,
     created: &'a str,
     started: Option<String>,
     duration_seconds: Option<f64>,
@@ -34,11 +44,13 @@ pub struct RunDocument<'a> {
     abort_pending: bool,
     recorded: Option<&'a str>,
     #[serde(flatten)]
-    outcome: Option<serde_json::Value>,
+    outcome: Option<Value>,
 }
 
 /// Returns a run as JSON.
 pub fn run_document(row: &RunRow) -> RunDocument<'_> {
+    let spec = &row.draft.spec;
+    let cell = row.campaign_cell.as_ref();
     RunDocument {
         run: row.id,
         device: row.device.as_str(),
@@ -47,11 +59,18 @@ pub fn run_document(row: &RunRow) -> RunDocument<'_> {
         scenario: row.scenario.as_str(),
         mode: row.mode.as_str(),
         test: row.audit(),
-        task: row.draft.spec.task.as_str(),
-        engine: row.draft.spec.engine.kind.as_str(),
-        loadgen: row.draft.spec.loadgen.to_string(),
-        round: &row.draft.spec.round,
-        created: &row.draft.spec.created,
+        task: spec.task.as_str(),
+        engine: spec.engine.kind.as_str(),
+        settings: settings(row),
+        conf: &row.draft.user_settings,
+        loadgen: spec.loadgen.to_string(),
+        round: &spec.round,
+        state: run_text::device_state(row),
+        campaign: cell.map(|cell| cell.campaign.as_str()),
+        cell: cell.map(|cell| cell.cell),
+        variant: cell.and_then(|cell| cell.variant.as_deref()),
+        note: row.note.as_deref(),
+        created: &spec.created,
         started: run_text::start(row).map(|start| start.to_string()),
         duration_seconds: run_text::seconds(row),
         markers: markers(row),
@@ -66,6 +85,14 @@ pub fn run_document(row: &RunRow) -> RunDocument<'_> {
             .as_ref()
             .and_then(|outcome| serde_json::to_value(outcome).ok()),
     }
+}
+
+/// Returns the engine settings by name.
+fn settings(row: &RunRow) -> Map<String, Value> {
+    let settings = row.draft.spec.engine.settings.iter();
+    settings
+        .filter_map(|(setting, value)| Some((setting.name.to_owned(), serde_json::to_value(value).ok()?)))
+        .collect()
 }
 
 /// A run with its files as a JSON document.

@@ -2,12 +2,16 @@
 //! [`crate::comparisons`] has the longer grammar of selections.
 
 mod run_filter;
+mod run_origin;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_types::{DeviceId, RunId};
 
-pub use self::run_filter::{InvalidTime, RunDevices, RunFilter, since};
+pub use self::{
+    run_filter::{InvalidTime, RunDevices, RunFilter, since},
+    run_origin::{CampaignRuns, EngineSetting, MissingValue, campaign_runs},
+};
 
 use crate::wording::run_text;
 use regatta_lab_store::{DeviceLabel, DeviceRow, RunRow, Store, lab_error::LabError};
@@ -33,7 +37,8 @@ pub fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, LabE
             .hint("start `regatta serve` here and `regatta-agent serve` on the device"));
     }
     let mut meant = devices.iter().filter(|device| {
-        name_or_id.is_none_or(|name_or_id| device.name == name_or_id || device.id.as_str() == name_or_id)
+        name_or_id
+            .is_none_or(|name_or_id| device.name == name_or_id || is_id_or_beginning(&device.id, name_or_id))
     });
     match (meant.next(), meant.next(), name_or_id) {
         (Some(device), None, _) => Ok(device.clone()),
@@ -51,6 +56,11 @@ pub fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, LabE
             known()
         ))),
     }
+}
+
+/// Returns whether a word is a device's id, or a beginning of it that is as long as in lists.
+pub fn is_id_or_beginning(id: &DeviceId, word: &str) -> bool {
+    word.len() >= 8 && id.as_str().starts_with(word)
 }
 
 /// The name of every device.
@@ -180,7 +190,7 @@ pub fn any_devices(store: &Store, names: &[String]) -> Result<BTreeSet<DeviceId>
     for requested in names {
         let found = known
             .iter()
-            .filter(|(id, name)| id.as_str() == requested || *name == requested);
+            .filter(|(id, name)| is_id_or_beginning(id, requested) || *name == requested);
         let before = devices.len();
         devices.extend(found.map(|(id, _)| id.clone()));
         if devices.len() == before {

@@ -1,15 +1,16 @@
-//! Flags that select runs by device, benchmark, scenario and time, for every command that takes many runs.
+//! Flags that select runs by their properties, for every command that takes many runs.
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::Date};
 use regatta_catalogue::catalogue::Catalogue;
 use regatta_text::HumanDuration;
 use regatta_types::{DeviceId, Scenario};
 
-use super::{any_devices, devices_of};
+use super::{CampaignRuns, EngineSetting, any_devices, campaign_runs, devices_of};
+use crate::wording::{run_text, time_zone};
 use regatta_lab_runs::vocabulary;
-use regatta_lab_store::{RunRow, Store, lab_error::LabError, workspace::Workspace};
+use regatta_lab_store::{RunRow, StatePreset, Store, lab_error::LabError, workspace::Workspace};
 
 /// Flags that select runs by their devices.
 #[derive(Debug, Default, clap::Args)]
@@ -45,23 +46,32 @@ pub struct RunFilter {
     /// Runs in these scenarios, comma separated
     #[arg(long, value_parser = vocabulary::scenario(), ignore_case = true, value_delimiter = ',')]
     pub scenario: Vec<Scenario>,
-    /// Runs requested since: 90m, 2h or 7d ago, or a UTC date such as 2026-11-21
-    #[arg(long, value_name = "WHEN", value_parser = since)]
+    /// Runs of these campaigns, comma separated; NAME/VARIANT selects one variant of the settings
+    #[arg(long, value_name = "CAMPAIGN", value_delimiter = ',')]
+    pub campaign: Vec<String>,
+    /// Runs with this engine setting, KEY=VALUE, or without it, KEY=; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<EngineSetting>,
+    /// Runs with one of these requested device states, comma separated
+    #[arg(long, value_name = "STATE", value_parser = vocabulary::state(), ignore_case = true, value_delimiter = ',')]
+    pub state: Vec<StatePreset>,
+    /// Runs requested since: 90m, 2h or 7d ago, or a date such as 2026-11-21
+    #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Timestamp>,
 }
 
 /// The error for a text that is not a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("write how long ago, such as 90m, 2h or 7d, or a UTC date such as 2026-11-21")]
+#[error("write how long ago, such as 90m, 2h or 7d, or a date such as 2026-11-21")]
 pub struct InvalidTime;
 
-/// Parses a time: a date, a timestamp, or a duration before now.
+/// Parses a time: a date in the zone of texts, a timestamp, or a duration before now.
 ///
 /// # Errors
 /// Returns [`InvalidTime`] when the text is none of these.
 pub fn since(text: &str) -> Result<Timestamp, InvalidTime> {
     if let Ok(date) = text.parse::<Date>()
-        && let Ok(begin) = date.to_zoned(TimeZone::UTC)
+        && let Ok(begin) = date.to_zoned(time_zone().clone())
     {
         return Ok(begin.timestamp());
     }
@@ -101,11 +111,20 @@ impl RunFilter {
                 benchmarks.insert(benchmark);
             }
         }
+        let campaigns = self.campaign.iter().map(|words| campaign_runs(store, words));
+        let campaigns = campaigns.collect::<Result<Vec<CampaignRuns>, _>>()?;
         Ok(move |row: &RunRow| {
             let created = || row.draft.spec.created.parse::<Timestamp>();
             (devices.is_empty() || devices.contains(&row.device))
                 && (benchmarks.is_empty() || benchmarks.contains(&row.benchmark))
                 && (self.scenario.is_empty() || self.scenario.contains(&row.scenario))
+                && (campaigns.is_empty() || campaigns.iter().any(|campaign| campaign.contains(row)))
+                && self.set.iter().all(|setting| setting.is_of(row))
+                && (self.state.is_empty()
+                    || self
+                        .state
+                        .iter()
+                        .any(|state| state.as_str() == run_text::device_state(row)))
                 && self
                     .since
                     .is_none_or(|since| created().is_ok_and(|created| created >= since))

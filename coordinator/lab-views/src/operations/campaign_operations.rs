@@ -1,5 +1,7 @@
 //! Operations that pause, continue, abort and retry campaigns. The coordinator's scheduler acts on what is stored here.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use regatta_types::documents::EndCause;
 
@@ -50,6 +52,28 @@ pub fn retry_cells(
         return Err(OperationError::refused(
             format!("no cell of campaign {name} failed with the cause {cause}"),
             format!("`regatta campaign status {name}` shows the causes"),
+        ));
+    }
+    Ok(retried)
+}
+
+/// Makes all failed cells of a campaign wait again, in the name of `by`. Returns how many.
+///
+/// # Errors
+/// Returns [`OperationError::Refused`] when the campaign was aborted, its deadline has passed, or no cell failed.
+pub fn retry_failed_cells(row: &CampaignRow, by: &str, store: &Store) -> Result<usize, OperationError> {
+    let name = &row.name;
+    expect_retriable(row)?;
+    let cells = store.cells().of_campaign(name)?;
+    let causes: BTreeSet<EndCause> = cells.iter().filter_map(|cell| cell.cause).collect();
+    let mut retried = 0;
+    for cause in causes {
+        retried += store.cells().retry(name, cause, by)?;
+    }
+    if retried == 0 {
+        return Err(OperationError::refused(
+            format!("no cell of campaign {name} failed"),
+            format!("`regatta campaign status {name}` shows its cells"),
         ));
     }
     Ok(retried)

@@ -6,7 +6,9 @@ mod device_operations;
 mod health_words;
 mod refusal;
 
-pub use campaign_operations::{change_campaign, move_deadline, retry_cells, retry_skipped_cells};
+pub use campaign_operations::{
+    change_campaign, move_deadline, retry_cells, retry_failed_cells, retry_skipped_cells,
+};
 pub use device_operations::{DISPATCH_TIME, drain_device, has_work, resume_device};
 pub use health_words::{described, remedy};
 pub use refusal::{OperationError, Refusal};

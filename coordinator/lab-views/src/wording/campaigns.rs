@@ -21,21 +21,23 @@ pub fn campaign_time_left(status: &CampaignStatus) -> String {
     let Some(left) = &status.time_left else {
         return "unknown".to_owned();
     };
-    let mut text = format!(
-        "about {} ({} to {}), from {} good attempt{}",
+    let basis = match left.from_attempts {
+        1 => "1 good attempt".to_owned(),
+        attempts => format!("{attempts} good attempts"),
+    };
+    if left.cells_without_basis > 0 {
+        return format!(
+            "more than {}, from {basis}; {} cells have no estimate yet",
+            rough_duration(left.low_seconds),
+            left.cells_without_basis
+        );
+    }
+    format!(
+        "about {} ({} to {}), from {basis}",
         rough_duration(left.seconds),
         rough_duration(left.low_seconds),
-        rough_duration(left.high_seconds),
-        left.from_attempts,
-        if left.from_attempts == 1 { "" } else { "s" }
-    );
-    if left.cells_without_basis > 0 {
-        text.push_str(&format!(
-            "; cells of kinds without one, which are not counted: {}",
-            left.cells_without_basis
-        ));
-    }
-    text
+        rough_duration(left.high_seconds)
+    )
 }
 
 /// Formats an expected time, which is not known to the second.

@@ -8,15 +8,16 @@ use jiff::Timestamp;
 use regatta_text::escape;
 use regatta_types::{
     benchmark::BoundSide,
-    documents::{AccuracyResult, RunMarker, RunPhase, RunTask},
+    documents::{AccuracyResult, RunLength, RunMarker, RunPhase, RunTask},
 };
 
 use super::{
     figure::{duration, value},
+    time_zone::{zone_name, zoned},
     values,
 };
 use regatta_lab_runs::markers;
-use regatta_lab_store::RunRow;
+use regatta_lab_store::{RunRow, StatePreset};
 
 /// Returns the device's name, or the end of its id when the store has no name.
 pub fn device(row: &RunRow) -> String {
@@ -37,6 +38,47 @@ pub const fn task(row: &RunRow) -> &'static str {
         RunTask::Measurement => row.mode.as_str(),
         task => task.describe(),
     }
+}
+
+/// Returns the engine settings and the lines of user.conf that the user set, without the run's length: `batch_size=16 target_qps=500`.
+pub fn settings(row: &RunRow) -> String {
+    let spec = &row.draft.spec;
+    let is_length = |key: &str| spec.length != RunLength::Full && key.ends_with(".min_duration");
+    let conf = row.draft.user_settings.iter().filter(|(key, _)| !is_length(key));
+    let conf = conf.map(|(key, value)| format!("{key}={value}"));
+    let settings = spec.engine.settings.assignments().into_iter();
+    escape(&settings.chain(conf).collect::<Vec<_>>().join(" ")).into_owned()
+}
+
+/// Returns [`settings`], and the device state if one was requested.
+pub fn settings_and_state(row: &RunRow) -> String {
+    let state = row
+        .draft
+        .spec
+        .state
+        .as_ref()
+        .map(|state| escape(&state.name).into_owned());
+    let parts = [settings(row), state.unwrap_or_default()];
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Returns the campaign that requested the run, with the variant of its settings: `night/large`.
+pub fn campaign(row: &RunRow) -> Option<String> {
+    let cell = row.campaign_cell.as_ref()?;
+    Some(match &cell.variant {
+        Some(variant) => format!("{}/{}", escape(&cell.campaign), escape(variant)),
+        None => escape(&cell.campaign).into_owned(),
+    })
+}
+
+/// Returns the state that the device was requested to have, or `as-is`.
+pub fn device_state(row: &RunRow) -> &str {
+    let state = row.draft.spec.state.as_ref();
+    state.map_or(StatePreset::AsIs.as_str(), |state| state.name.as_str())
 }
 
 /// Returns the subject of the run: device, benchmark, scenario, mode and engine.
@@ -122,15 +164,23 @@ pub fn with_target(found: &AccuracyResult, target: f64) -> [String; 3] {
     [value, target, unit.to_owned()]
 }
 
-/// Returns the markers and the defects of a run in words, separated by commas. Empty for a run without any, and for a failed or aborted
-/// one, which has no result.
+/// Returns the markers, the defects and the user's note of a run in words, separated by commas. A failed or aborted one, which has no
+/// result, has only the note.
 pub fn notes(row: &RunRow) -> String {
-    if !has_result(row) {
-        return String::new();
+    let mut notes = Vec::new();
+    if has_result(row) {
+        notes.extend(markers(row).into_iter().map(RunMarker::as_str).map(Cow::from));
+        notes.extend(defects(row).map(Cow::from));
     }
-    let mut notes: Vec<&str> = markers(row).into_iter().map(RunMarker::as_str).collect();
-    notes.extend(defects(row));
+    notes.extend(user_note(row).map(Cow::from));
     notes.join(", ")
+}
+
+/// Returns the user's note in quotation marks.
+fn user_note(row: &RunRow) -> Option<String> {
+    row.note
+        .as_ref()
+        .map(|note| format!("\u{201c}{}\u{201d}", escape(note)))
 }
 
 /// Returns [`notes`]. For a failed or aborted run it returns the first words of the reason instead, up to `longest` characters;
@@ -140,7 +190,7 @@ pub fn notes_or_reason(row: &RunRow, longest: usize) -> String {
     let Some(reason) = reason else {
         return notes(row);
     };
-    match reason.char_indices().nth(longest) {
+    let reason = match reason.char_indices().nth(longest) {
         None => escape(reason).into_owned(),
         Some((end, _)) => {
             let shown = reason.get(..end).unwrap_or_default();
@@ -148,7 +198,12 @@ pub fn notes_or_reason(row: &RunRow, longest: usize) -> String {
             let shown = shown.rsplit_once(' ').map_or(shown, |(words, _)| words);
             format!("{} …", escape(shown))
         }
-    }
+    };
+    [Some(reason), user_note(row)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Returns the condition that a run waits for while it is prepared: its gate, or its assets.
@@ -185,13 +240,13 @@ pub fn start(row: &RunRow) -> Option<Timestamp> {
 
 /// Returns the time at which LoadGen started, with the date if that is not the date of `now`.
 pub fn started(row: &RunRow, now: Timestamp) -> Option<String> {
-    let text = start(row)?.to_string();
-    let (date, time) = text.split_once('T')?;
-    Some(if now.to_string().starts_with(date) {
-        time.get(..8)?.to_owned()
+    let start = zoned(start(row)?);
+    let format = if start.date() == zoned(now).date() {
+        "%H:%M:%S"
     } else {
-        format!("{date} {}", time.get(..5)?)
-    })
+        "%Y-%m-%d %H:%M"
+    };
+    Some(start.strftime(format).to_string())
 }
 
 /// Returns the duration of LoadGen's run in seconds.
@@ -249,7 +304,7 @@ pub fn result_and_time(row: &RunRow, now: Timestamp) -> String {
         true => result(row),
         false => state(row).to_owned(),
     };
-    let started = started(row, now).map(|started| format!("from {started} UTC"));
+    let started = started(row, now).map(|started| format!("from {started} {}", zone_name(now)));
     let time: Vec<String> = [took(row), started].into_iter().flatten().collect();
     match time.as_slice() {
         [] => result(row),

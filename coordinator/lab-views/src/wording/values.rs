@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use regatta_types::documents::WindowCost;
 
+use super::time_zone::zoned;
+
 /// Formats bytes in the unit with one to three digits before the point.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
@@ -21,13 +23,18 @@ pub fn bytes(count: u64) -> String {
 
 /// Formats a time of the store, to the second.
 pub fn time(stored: &str) -> String {
-    let to_the_second = stored.split('.').next().unwrap_or(stored);
-    format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
+    match stored.parse() {
+        Ok(at) => zoned(at).strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+        Err(_) => stored.to_owned(),
+    }
 }
 
 /// Formats a time of the store as a day.
-pub fn day(stored: &str) -> &str {
-    stored.split('T').next().unwrap_or(stored)
+pub fn day(stored: &str) -> String {
+    match stored.parse::<Timestamp>() {
+        Ok(at) => zoned(at).date().to_string(),
+        Err(_) => stored.to_owned(),
+    }
 }
 
 /// Returns the age of a time of the store in seconds.

@@ -99,6 +99,7 @@ fn finish_with_script(
         store,
         shows_progress: true,
         longest: None,
+        is_viewer: false,
     };
     for row in wait.for_runs(ids)? {
         let audit = row.outcome.as_ref().and_then(|outcome| outcome.audit.as_ref());

@@ -47,7 +47,7 @@ pub(in crate::cli) fn check_text(
     store: &Store,
 ) -> Result<CheckedPlan, Failure> {
     let located = |problem: PlanProblem| {
-        let hint = problem.hint.clone();
+        let hint = problem.advice();
         Failure::usage(problem).context(origin).optional_hint(hint)
     };
     let plan = CampaignPlan::read(text).map_err(located)?;

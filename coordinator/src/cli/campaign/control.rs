@@ -13,7 +13,7 @@ use crate::exit::{CommandResult, Failure};
 use regatta_campaigns::Deadline;
 use regatta_lab_store::{CampaignRow, CampaignState, CellState, Store, workspace::Workspace};
 use regatta_lab_views::{
-    operations::{change_campaign, move_deadline, retry_cells, retry_skipped_cells},
+    operations::{change_campaign, move_deadline, retry_cells, retry_failed_cells, retry_skipped_cells},
     wording,
 };
 
@@ -39,8 +39,8 @@ pub(in crate::cli) struct AbortArgs {
 pub(in crate::cli) struct RetryArgs {
     /// The campaign
     name: String,
-    /// Try cells again that failed for this cause: device, infrastructure, precondition, workload, invalid or operator
-    #[arg(long, value_name = "CAUSE", required_unless_present = "skipped")]
+    /// Try only cells again that failed for this cause: device, infrastructure, precondition, workload, invalid or operator
+    #[arg(long, value_name = "CAUSE")]
     cause: Option<EndCause>,
     /// Try cells again that were skipped, for example because the deadline had passed
     #[arg(long, conflicts_with = "cause")]
@@ -113,13 +113,15 @@ pub(super) fn retry(args: &RetryArgs, context: &Context) -> CommandResult {
     let row = campaign(&store, Some(&args.name))?;
     let retried = match args.cause {
         Some(cause) => retry_cells(&row, cause, &user(), &store),
-        None => retry_skipped_cells(&row, &user(), &store),
+        None if args.skipped => retry_skipped_cells(&row, &user(), &store),
+        None => retry_failed_cells(&row, &user(), &store),
     };
     let retried = retried.map_err(unless_permitted)?;
     note_unserved(&workspace, context);
     let document = json!({ "campaign": row.name, "cause": args.cause, "retried": retried });
-    context.print(&document, || {
-        format!("cells of campaign {} that will be retried: {retried}", row.name)
+    context.print(&document, || match retried {
+        1 => format!("1 cell of campaign {} will be retried", row.name),
+        cells => format!("{cells} cells of campaign {} will be retried", row.name),
     })?;
     Ok(ExitCode::Success)
 }
@@ -157,6 +159,10 @@ pub(super) fn deadline(args: &DeadlineArgs, context: &Context) -> CommandResult 
 }
 
 fn change(row: &CampaignRow, state: CampaignState, store: &Store) -> Result<(), Failure> {
+    if row.ended.is_none() && row.state == state {
+        tell(&format!("campaign {} was {state} already", row.name));
+        return Ok(());
+    }
     change_campaign(row, state, &user(), store).map_err(unless_permitted)
 }
 

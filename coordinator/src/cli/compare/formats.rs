@@ -12,7 +12,7 @@ use regatta_lab_views::{
 };
 
 /// The columns of the CSV form: a name, and where the row's document has the value.
-pub(super) const COLUMNS: [(&str, &str); 22] = [
+pub(super) const COLUMNS: [(&str, &str); 24] = [
     ("device", "/device"),
     ("benchmark", "/benchmark"),
     ("scenario", "/scenario"),
@@ -24,6 +24,8 @@ pub(super) const COLUMNS: [(&str, &str); 22] = [
     ("better", "/better"),
     ("runs_a", "/runs_a"),
     ("runs_b", "/runs_b"),
+    ("median_a", "/median_a"),
+    ("median_b", "/median_b"),
     ("pairs", "/pairs"),
     ("ratio", "/ratio"),
     ("low", "/interval/0"),

@@ -57,6 +57,12 @@ pub(super) fn run(benchmark: &Benchmark, scratch: &Path, context: &Context) -> C
     let documents: Vec<Value> = results.iter().map(Fetched::document).collect();
     let document = json!({ "benchmark": benchmark.name, "scratch": scratch, "downloads": documents });
     context.print(&document, || {
+        if results.is_empty() {
+            return format!(
+                "{} has nothing to download: its files are part of this program",
+                benchmark.name
+            );
+        }
         results.iter().map(Fetched::text).collect::<Vec<_>>().join("\n")
     })?;
     Ok(ExitCode::Success)

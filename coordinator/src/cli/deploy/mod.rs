@@ -105,8 +105,8 @@ struct DeployFlags {
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Vec<String>,
     /// How long to wait for a board to connect
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    wait: HumanDuration,
+    #[arg(long, value_name = "DURATION", default_value = "60s", alias = "wait")]
+    timeout: HumanDuration,
 }
 
 /// One board that is to be deployed to.
@@ -241,7 +241,7 @@ fn task(
         }),
         take_over,
         dry_run: flags.dry_run,
-        patience: Duration::from_millis(flags.wait.millis()),
+        patience: Duration::from_millis(flags.timeout.millis()),
     };
     let access = config.access(&host.destination, &over).map_err(Failure::usage)?;
     let login = match over.port {

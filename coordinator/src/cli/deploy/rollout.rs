@@ -304,6 +304,7 @@ impl Rollout<'_> {
             store: &store,
             shows_progress: false,
             longest: None,
+            is_viewer: false,
         };
         match device_check::check(KnownRuns::USUAL, devices, wait) {
             Ok(checked) => checked

@@ -8,6 +8,7 @@ use crate::{
     tables,
 };
 use regatta_lab_store::{RolloutAttempt, RolloutDevice, Store, workspace::Workspace};
+use regatta_lab_views::wording;
 use regatta_types::ExitCode;
 
 /// An upgrade that no command continues.
@@ -78,7 +79,7 @@ fn table(document: &RolloutDocument) -> String {
         .count();
     let mut text = format!(
         "upgrade of {}: {}, {done} of {} devices upgraded\n\n",
-        document.begun,
+        wording::time(&document.begun),
         document.state,
         document.devices.len()
     );
@@ -93,7 +94,7 @@ fn table(document: &RolloutDocument) -> String {
         ]
     });
     text.push_str(&tables::plain(
-        ["DEVICE", "WAVE", "STATE", "ATTEMPTS", "AGENT"],
+        ["device", "wave", "state", "attempts", "agent"],
         lines,
     ));
     for device in &document.devices {

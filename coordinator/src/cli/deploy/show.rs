@@ -195,7 +195,7 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
             };
             [row.name.to_owned(), row.address.clone(), word.to_owned()]
         });
-        let mut text = tables::plain(["DEVICE", "LOGIN", "OUTCOME"], lines);
+        let mut text = tables::plain(["device", "login", "outcome"], lines);
         let is_explained = |row: &&Row<'_>| match &row.outcome {
             Ok(_) => dry_run,
             Err(refusal) => refusal.word == FAILED,

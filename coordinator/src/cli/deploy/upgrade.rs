@@ -52,7 +52,7 @@ pub(in crate::cli) struct UpgradeArgs {
     #[arg(long, value_name = "N|P%", default_value = "1")]
     stop_after: Portion,
     /// How long the devices of a wave must stay connected before the next wave begins
-    #[arg(long, value_name = "T", default_value = "10s")]
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
     pause: HumanDuration,
     /// Check each upgraded device with two short known runs (see `device check`)
     #[arg(long)]

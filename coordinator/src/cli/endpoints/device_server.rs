@@ -53,7 +53,7 @@ pub(super) struct DeviceServerArgs {
     #[arg(long, value_name = "PATH", requires = "device")]
     server_model: Option<String>,
     /// Another engine setting of the server, such as server_port=9000 (see `regatta settings list --engine server`); can be repeated
-    #[arg(long, value_name = "K=V", requires = "device", value_parser = assignment)]
+    #[arg(long, value_name = "KEY=VALUE", requires = "device", value_parser = assignment)]
     server_set: Vec<Assignment>,
     /// The device's name or address in the network [default: the host of its deployment over SSH]
     #[arg(long, value_name = "HOST", requires = "device")]
@@ -62,7 +62,7 @@ pub(super) struct DeviceServerArgs {
     #[arg(long, value_name = "STATE", requires = "device", value_parser = vocabulary::state(), ignore_case = true)]
     state: Option<StatePreset>,
     /// Stop the server after this time, whatever happens to this command
-    #[arg(long, value_name = "T", requires = "device", default_value = "24h")]
+    #[arg(long, value_name = "DURATION", requires = "device", default_value = "24h")]
     limit: HumanDuration,
 }
 

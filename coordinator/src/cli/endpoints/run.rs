@@ -66,7 +66,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
     /// The round [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// The new directory for the run
     #[arg(long, value_name = "DIR")]

@@ -21,7 +21,7 @@ pub(in crate::cli) struct CheckArgs {
     #[arg(value_name = "DIR")]
     session: PathBuf,
     /// The round whose checker judges [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// Run only the eleven official checks, without Regatta's additional ones
     #[arg(long)]

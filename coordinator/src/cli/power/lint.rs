@@ -19,7 +19,7 @@ pub(in crate::cli) struct LintArgs {
     #[arg(value_name = "server.conf")]
     conf: PathBuf,
     /// The round whose meters are accepted [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
 }
 

@@ -53,7 +53,7 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_parser = vocabulary::engine(), ignore_case = true)]
     engine: Option<EngineKind>,
     /// Another length of each run, such as 3s
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     duration: Option<HumanDuration>,
     /// Which LoadGen: native, official or official:REVISION; only a session with an official one can be submitted [default: native]
     #[arg(long)]
@@ -65,7 +65,7 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     conf: Vec<Assignment>,
     /// End a run that has not ended after this time [default: ten times the run's length, at least one hour]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     limit: Option<HumanDuration>,
     /// Use Regatta's power programs, with any PTDaemon on this machine; the session can never be submitted
     #[arg(long, conflicts_with_all = ["ssh", "device_power_dev", "identity", "password_stdin", "accept_host_key"])]

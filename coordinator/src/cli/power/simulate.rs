@@ -43,7 +43,7 @@ pub(in crate::cli) struct SimulateArgs {
     #[arg(long, value_name = "DIR", default_value = "power-rehearsal")]
     dir: PathBuf,
     /// The length of each of the two runs
-    #[arg(long, value_name = "T", default_value = "5s")]
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
     duration: HumanDuration,
     /// The Python interpreter of the official programs
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
@@ -55,7 +55,7 @@ pub(in crate::cli) struct SimulateArgs {
     #[arg(long)]
     own_client: bool,
     /// The round whose checker judges [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// Set by Regatta itself: this process is in its network namespace
     #[arg(long, hide = true)]

@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "regatta-quickstart")]
     dir: PathBuf,
     /// Length of each run
-    #[arg(long, value_name = "T", default_value = "3s")]
+    #[arg(long, value_name = "DURATION", default_value = "3s")]
     duration: HumanDuration,
     /// Keep coordinator and agent running until Ctrl-C
     #[arg(long)]

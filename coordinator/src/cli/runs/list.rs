@@ -14,7 +14,7 @@ use regatta_lab_views::{documents::run_document, lookup::RunFilter};
 const DEFAULT_COUNT: usize = 30;
 
 /// The columns of the CSV form: a name, and where the JSON form has the value.
-const COLUMNS: [(&str, &str); 23] = [
+const COLUMNS: [(&str, &str); 30] = [
     ("run", "/run"),
     ("device", "/device"),
     ("device_name", "/device_name"),
@@ -38,6 +38,13 @@ const COLUMNS: [(&str, &str); 23] = [
     ("figure", "/figure/value"),
     ("figure_unit", "/figure/unit"),
     ("markers", "/markers"),
+    ("settings", "/settings"),
+    ("conf", "/conf"),
+    ("device_state", "/state"),
+    ("campaign", "/campaign"),
+    ("cell", "/cell"),
+    ("variant", "/variant"),
+    ("note", "/note"),
 ];
 
 /// Flags of `runs list`.
@@ -46,6 +53,8 @@ const COLUMNS: [(&str, &str); 23] = [
 Examples:
   regatta runs list --device boat-1 --since 2h
       what boat-1 ran in the last two hours
+  regatta runs list --campaign weekend/large --set gpu_batch_size=64
+      the runs of one variant of a campaign, with a setting
   regatta runs list --verdict INVALID --format csv
       every invalid run, for a spreadsheet")]
 pub(in crate::cli) struct Args {

@@ -48,7 +48,7 @@ pub(in crate::cli) struct RemoveArgs {
 #[command(group = clap::ArgGroup::new("which").args(["older_than", "failed"]).required(true).multiple(true))]
 pub(in crate::cli) struct PruneArgs {
     /// Remove runs that were requested longer ago than this, such as 12h or 30d
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     older_than: Option<HumanDuration>,
     /// Remove failed and aborted runs only
     #[arg(long)]

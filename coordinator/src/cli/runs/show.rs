@@ -17,13 +17,23 @@ Examples:
   regatta runs show last
       the newest run: state, verdict, figures, settings and files
   regatta runs show last --format json | jq .outcome
-      the same for a program")]
+      the same for a program
+  regatta runs show exported
+      a run that a colleague exported; this needs no workspace")]
 pub(in crate::cli) struct ShowArgs {
-    /// The run's id, its beginning or end, or `last`
+    /// The run's id, its beginning or end, or `last`; or a directory that `runs export` wrote
+    #[arg(value_name = "RUN|DIR")]
     run: String,
     /// Follow the run until it has ended; without a terminal, print a line per change first
     #[arg(long)]
     watch: bool,
+}
+
+impl ShowArgs {
+    /// Returns the words for the run.
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
 }
 
 /// Shows a run.
@@ -57,6 +67,7 @@ fn until_over(
         store,
         shows_progress: true,
         longest: None,
+        is_viewer: true,
     };
     if !context.is_lively() {
         return Ok(wait.for_runs(&ids)?.pop().unwrap_or(row));

@@ -25,7 +25,7 @@ pub(in crate::cli) struct WaitArgs {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
     /// Stop waiting after this time, such as 30m, with exit code 3 [default: wait until the runs have ended]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "DURATION")]
     timeout: Option<HumanDuration>,
 }
 
@@ -53,6 +53,7 @@ pub(super) fn watch(
         store,
         shows_progress: true,
         longest: None,
+        is_viewer: true,
     };
     until_over(&ids, &wait)
 }
@@ -77,6 +78,7 @@ pub(super) fn wait(
         store,
         shows_progress: false,
         longest,
+        is_viewer: true,
     };
     until_over(&ids, &wait)
 }

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(value_name = "TREE")]
     tree: Option<PathBuf>,
     /// The round whose rules apply [default: the round whose seeds the runs use]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// Check only this submitter, by the name of its directory [default: all]
     #[arg(long, value_name = "NAME")]
@@ -115,7 +115,7 @@ fn round_of<'a>(
     let all = rounds.all().map_err(Failure::usage)?;
     let round = check::round_of_seeds(tree, &all).ok_or_else(|| {
         let sentence = format!("{}: no run has the seeds of a known round", root.display());
-        Failure::misuse(sentence).hint("name the round with --version vX.Y")
+        Failure::misuse(sentence).hint("name the round with --round vX.Y")
     })?;
     tell(&format!(
         "The rules of {} apply: the runs have its seeds.",

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     submitter: Option<String>,
     /// The round whose rules apply [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
 }
 

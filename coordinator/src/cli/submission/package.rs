@@ -1,13 +1,15 @@
 //! `regatta submission pack` and `unpack`: the encrypted package that is handed in, and back.
 
 use std::{
-    fs::File,
+    collections::BTreeSet,
+    fs::{self, File},
     io::{self, BufRead as _, BufReader, Read as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use regatta_submission_stage::pack::{self, PackError, PackFinding, Password, UnpackLimits};
+use regatta_text::escape;
 use regatta_types::ExitCode;
 use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::json;
@@ -64,6 +66,7 @@ pub(crate) struct UnpackArgs {
 
 pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
     expect_tree(&args.input)?;
+    expect_submitter(&args.input, &args.submitter)?;
     if let Some(package) = pack::existing(&args.output, &args.submitter).map_err(failure)?
         && !args.force
     {
@@ -82,15 +85,38 @@ pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
     });
     context.print(&document, || {
         format!(
-            "{} files in {} ({} bytes)\nSHA-1 {} in {}",
+            "{} files in {} ({} bytes){}\nSHA-1 {} in {}",
             package.files,
             package.tarball.display(),
             package.bytes,
+            if args.input.join("REHEARSAL.md").exists() {
+                ", without REHEARSAL.md"
+            } else {
+                ""
+            },
             package.sha1,
             package.sha1_file.display()
         )
     })?;
     Ok(ExitCode::Success)
+}
+
+/// Checks that a tree has a directory of the submitter, if it has one of any.
+fn expect_submitter(tree: &Path, submitter: &str) -> Result<(), Failure> {
+    let divisions = ["closed", "open", "network"].map(|division| fs::read_dir(tree.join(division)));
+    let entries = divisions.into_iter().flatten().flatten().flatten();
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let found: BTreeSet<String> = directories
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    if found.is_empty() || found.contains(submitter) {
+        return Ok(());
+    }
+    let found: Vec<_> = found.iter().map(|name| escape(name)).collect();
+    Err(
+        Failure::misuse(format!("{} has no submission of `{submitter}`", tree.display()))
+            .hint(format!("it has {}", found.join(", "))),
+    )
 }
 
 pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {

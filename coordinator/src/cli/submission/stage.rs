@@ -37,7 +37,7 @@ Examples:
       rehearse with whatever runs there are")]
 pub(crate) struct Args {
     /// The round [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// The division [default for a rehearsal: open]
     #[arg(
@@ -252,14 +252,58 @@ fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
         .map(|finding| json!({ "place": finding.place, "what": finding.what, "fix": finding.fix }))
         .collect();
     context.print(&json!({ "tree": null, "missing": listed }), || {
-        let mut text = format!("nothing was staged; missing or not allowed ({}):", findings.len());
-        for finding in findings {
-            let [place, what, fix] = [&finding.place, &finding.what, &finding.fix].map(|text| escape(text));
-            let _ = write!(text, "\n  {place}: {what}\n      {fix}");
-        }
-        text
+        format!(
+            "nothing was staged; missing or not allowed ({}):{}",
+            findings.len(),
+            grouped(findings)
+        )
     })?;
     Ok(ExitCode::Negative)
+}
+
+/// Lists findings; those that differ only in their places are one.
+fn grouped(findings: &[StagingFinding]) -> String {
+    /// The places that are listed on the line of a finding.
+    const MAX_PLACES: usize = 4;
+    let mut places: Vec<(&StagingFinding, Vec<&str>)> = Vec::new();
+    for finding in findings {
+        let alike = |(known, _): &&mut (&StagingFinding, Vec<&str>)| {
+            known.what == finding.what && known.fix == finding.fix
+        };
+        match places.iter_mut().find(alike) {
+            Some((_, places)) => places.push(&finding.place),
+            None => places.push((finding, vec![&finding.place])),
+        }
+    }
+    let mut text = String::new();
+    for (finding, places) in places {
+        let [what, fix] = [&finding.what, &finding.fix].map(|text| escape(text));
+        // Writing to a String cannot fail.
+        let _ = match places.as_slice() {
+            [place] => write!(text, "\n  {}: {what}", escape(place)),
+            several => {
+                let shown: Vec<_> = several
+                    .iter()
+                    .take(MAX_PLACES)
+                    .map(|place| escape(place))
+                    .collect();
+                let more = several.len().saturating_sub(MAX_PLACES);
+                let more = if more > 0 {
+                    format!(" and {more} more")
+                } else {
+                    String::new()
+                };
+                write!(
+                    text,
+                    "\n  {what}: {} places\n      in {}{more}",
+                    several.len(),
+                    shown.join(", ")
+                )
+            }
+        };
+        let _ = write!(text, "\n      {fix}");
+    }
+    text
 }
 
 fn failure(error: StageError) -> Failure {
@@ -324,10 +368,10 @@ fn text(staged: &Staged, args: &Args, round: &Round, context: &Context) -> Strin
     );
     for words in [
         format!(
-            "truncate --input {tree} --submitter {submitter} --version {name} --backup {} --verify",
+            "truncate --input {tree} --submitter {submitter} --round {name} --backup {} --verify",
             suffixed("-originals")
         ),
-        format!("check --input {tree} --version {name}"),
+        format!("check --input {tree} --round {name}"),
         format!(
             "pack --input {tree} --submitter {submitter} --output {}",
             suffixed("-package")

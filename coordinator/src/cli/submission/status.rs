@@ -20,7 +20,7 @@ Examples:
       these benchmarks on one device, measured or not")]
 pub(crate) struct Args {
     /// The round [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// The category of the systems: edge, datacenter or datacenter,edge
     #[arg(long, default_value_t)]

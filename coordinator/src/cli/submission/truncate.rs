@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     backup: Option<PathBuf>,
     /// The round whose truncation applies [default: the newest]
-    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    #[arg(long, alias = "version", value_name = "vX.Y")]
     round: Option<String>,
     /// Scenario directories to skip
     #[arg(long, value_name = "SCENARIO", num_args = 1..)]

@@ -55,7 +55,7 @@ impl StrictReport {
         };
         let mut named = Findings::default();
         let text = format!("the runs have the seeds of {}, not of {}", found.name, round.name);
-        let fix = format!("check the tree with --version {}", found.name);
+        let fix = format!("check the tree with --round {}", found.name);
         named.error(rules::SEEDS, ".", text, fix);
         self.findings.splice(0..0, named.into_list());
     }
