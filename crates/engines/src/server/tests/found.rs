@@ -209,7 +209,9 @@ fn servers_that_cannot_be_used_are_explained() {
         .err()
         .unwrap();
     assert!(
-        error.contains("instance_group_count and server exclude each other: only a driver with `kserve`"),
+        error.contains(
+            "instance_group_count has no effect with the server's driver: only a driver with `kserve`"
+        ),
         "{error}"
     );
     let settings = [("server_model", "model"), ("server_address", "127.0.0.1:1")];
