@@ -1,4 +1,4 @@
-//! Tokens of texts and texts of tokens, for tokenizers with a token for each byte, as GPT-2, GPT-J, Llama 3 and Qwen have. The tokens are those of the
+//! Tokens of texts and texts of tokens, for tokenizers with a token for each byte, as GPT-2, GPT-J and Llama 3 have. The tokens are those of the
 //! `tokenizers` library, whose file `tokenizer.json` is read. A text that contains the text of a special token is divided like any other text.
 
 mod byte_characters;
@@ -38,7 +38,7 @@ pub enum TokenizerError {
         source: serde_json::Error,
     },
     /// The tokenizer works in another way.
-    #[error("the tokenizer {} is not supported: {reason}; those of GPT-2, GPT-J, Llama 3 and Qwen are", path.display())]
+    #[error("the tokenizer {} is not supported: {reason}; those of GPT-2, GPT-J and Llama 3 are", path.display())]
     Unsupported {
         /// The file.
         path: PathBuf,

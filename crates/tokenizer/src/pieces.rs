@@ -7,19 +7,18 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 /// The endings that GPT-2's expression separates from words.
 const ENDINGS: [&str; 7] = ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"];
 
-/// The expression of Llama 3 before and after the number of digits.
-const LLAMA: [&str; 2] = [
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-];
+/// The expression of Llama 3.
+const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// The most digits of a piece in Llama 3.
+const DIGITS: usize = 3;
 
 /// How texts are divided into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Division {
     /// As GPT-2.
     Gpt2,
-    /// As Llama 3, with at most this many digits in a piece: 3 in Llama 3, and 1 in Qwen.
-    Llama { digits: usize },
+    /// As Llama 3.
+    Llama3,
 }
 
 impl Division {
@@ -35,20 +34,11 @@ impl Division {
             "Sequence" => match pre_tokenizer.get("pretokenizers")?.as_array()?.as_slice() {
                 [split, bytes] if kind(split)? == "Split" && kind(bytes)? == "ByteLevel" => {
                     let divides = bytes.get("use_regex").and_then(Value::as_bool) != Some(false);
-                    let digits = Self::digits(split.pointer("/pattern/Regex")?.as_str()?)?;
-                    (!divides && !adds_space(bytes)).then_some(Self::Llama { digits })
+                    let is_known = split.pointer("/pattern/Regex")?.as_str()? == LLAMA3;
+                    (is_known && !divides && !adds_space(bytes)).then_some(Self::Llama3)
                 }
                 _ => None,
             },
-            _ => None,
-        }
-    }
-
-    fn digits(expression: &str) -> Option<usize> {
-        let between = expression.strip_prefix(LLAMA[0])?.strip_suffix(LLAMA[1])?;
-        match between {
-            "{1,3}" => Some(3),
-            "" => Some(1),
             _ => None,
         }
     }
@@ -70,7 +60,7 @@ impl Division {
     fn first_length(self, text: &str) -> usize {
         let ending = ENDINGS.iter().find(|ending| match self {
             Self::Gpt2 => text.starts_with(**ending),
-            Self::Llama { .. } => text
+            Self::Llama3 => text
                 .get(..ending.len())
                 .is_some_and(|begin| begin.eq_ignore_ascii_case(ending)),
         });
@@ -88,9 +78,9 @@ impl Division {
             Self::Gpt2 => with_space(is_letter)
                 .or_else(|| with_space(is_number))
                 .or_else(|| with_space(is_other)),
-            Self::Llama { digits } => Self::word(text)
+            Self::Llama3 => Self::word(text)
                 .or_else(|| {
-                    let found = text.chars().take_while(|c| is_number(*c)).take(digits);
+                    let found = text.chars().take_while(|c| is_number(*c)).take(DIGITS);
                     let length: usize = found.map(char::len_utf8).sum();
                     (length > 0).then_some(length)
                 })

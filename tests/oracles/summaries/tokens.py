@@ -13,26 +13,20 @@ import sys
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 from transformers import GPT2Tokenizer
 
-LLAMA = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-
-
-def split(digits):
-    parts = [pre_tokenizers.Split(Regex(LLAMA % digits), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-    return pre_tokenizers.Sequence(parts)
-
-
 DIVISIONS = {
     "gpt2": pre_tokenizers.ByteLevel(add_prefix_space=False),
-    "llama": split("{1,3}"),
-    "qwen": split(""),
+    "llama3": pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(LLAMA3), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    ),
 }
 
 with open(sys.argv[1], encoding="utf-8") as file:
     texts = json.load(file)
 for name, division in DIVISIONS.items():
-    tokenizer = Tokenizer(models.BPE(ignore_merges=name == "llama"))
+    tokenizer = Tokenizer(models.BPE(ignore_merges=name == "llama3"))
     tokenizer.pre_tokenizer = division
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=["<|end|>"], initial_alphabet=alphabet, show_progress=False)
