@@ -75,7 +75,7 @@ impl Division {
             })
         };
         let found = match self {
-            Self::Gpt2 => with_space(is_letter)
+            Self::Gpt2 => with_space(is_alphabetic)
                 .or_else(|| with_space(is_number))
                 .or_else(|| with_space(is_other)),
             Self::Llama3 => Self::word(text)
@@ -99,13 +99,13 @@ impl Division {
     /// Returns the bytes of a word with at most one other character before it, at the beginning of a text.
     fn word(text: &str) -> Option<usize> {
         let first = text.chars().next()?;
-        let begin = if is_letter(first) || is_number(first) || is_line_end(first) {
+        let begin = if is_alphabetic(first) || is_number(first) || is_line_end(first) {
             0
         } else {
             first.len_utf8()
         };
-        let letters = run(&text[begin..], is_letter);
-        (letters > 0).then_some(begin + letters)
+        let rest = run(&text[begin..], is_alphabetic);
+        (rest > 0).then_some(begin + rest)
     }
 
     /// Returns the bytes of the spaces at the beginning of a text. The last one belongs to the word behind it.
@@ -124,8 +124,11 @@ fn run(text: &str, is_part: fn(char) -> bool) -> usize {
     text.find(|c| !is_part(c)).unwrap_or(text.len())
 }
 
-fn is_letter(c: char) -> bool {
-    c.is_ascii_alphabetic() || (!c.is_ascii() && c.general_category_group() == GeneralCategoryGroup::Letter)
+/// Whether `\p{L}` of a regular expression matches `c`: the characters of no other group.
+fn is_alphabetic(c: char) -> bool {
+    use GeneralCategoryGroup::{Mark, Number, Other, Punctuation, Separator, Symbol};
+    let is_of_another = |group| matches!(group, Mark | Number | Other | Punctuation | Separator | Symbol);
+    c.is_ascii_alphabetic() || (!c.is_ascii() && !is_of_another(c.general_category_group()))
 }
 
 fn is_number(c: char) -> bool {
@@ -133,7 +136,7 @@ fn is_number(c: char) -> bool {
 }
 
 fn is_other(c: char) -> bool {
-    !c.is_whitespace() && !is_letter(c) && !is_number(c)
+    !c.is_whitespace() && !is_alphabetic(c) && !is_number(c)
 }
 
 const fn is_line_end(c: char) -> bool {

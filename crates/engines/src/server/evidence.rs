@@ -5,6 +5,7 @@ use std::{
     fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use regatta_fsutil::hash::sha256_of_file;
@@ -19,6 +20,9 @@ use super::{
 
 /// The name of the file in the run's files.
 const FILE: &str = "server.json";
+
+/// The error of the time at which a process was started: the system states the time of its own start in seconds.
+const CLOCK_ERROR: Duration = Duration::from_secs(2);
 
 /// The file or directory that a server loaded.
 #[derive(Debug)]
@@ -130,7 +134,7 @@ impl Evidence {
             },
             is_model_changed: changed
                 .zip(started)
-                .is_some_and(|(changed, started)| changed > started),
+                .is_some_and(|(changed, started)| changed > started + CLOCK_ERROR),
             is_model_stated: None,
             network_files: BTreeMap::new(),
             network_config: None,

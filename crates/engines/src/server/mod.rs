@@ -364,6 +364,7 @@ impl ServerBackend {
 
     /// Starts the server, or finds the one that the settings name.
     fn server(&self, values: CommandValues<'_>) -> Result<Arc<RunServer>, EngineError> {
+        fs::create_dir_all(&self.files).map_err(unavailable)?;
         let server = match self.settings.server_address {
             Some(address) => RunServer::find(&self.driver, address.0),
             None => RunServer::start(&self.driver, values, &self.files.join(LOG)),
@@ -380,7 +381,6 @@ impl ServerBackend {
         has_beams: bool,
     ) -> Result<Arc<RequestCounter>, EngineError> {
         let counter = Arc::default();
-        fs::create_dir_all(&self.files).map_err(unavailable)?;
         let watch = ServerWatch::begin(&self.driver, server, evidence, &self.files);
         let started = StartedServer {
             watch: watch.map_err(unavailable)?,

@@ -185,8 +185,8 @@ impl Probed for SpeechStream {
     fn probe(&mut self) -> Result<(), RequestError> {
         // A server that does not answer is not waited for as during a run.
         let of_run = std::mem::replace(&mut self.connection, self.server.connection());
-        let silence = std::iter::repeat_n(0.0, self.requests.recordings.sample_rate as usize);
-        self.requests.form.write(silence, &mut self.body);
+        let silence = vec![0.0; self.requests.recordings.sample_rate as usize];
+        self.requests.form.write(&silence, &mut self.body);
         let answered = self.transcribe().map(drop);
         self.connection = of_run;
         answered
@@ -206,9 +206,7 @@ impl Engine for SpeechStream {
             body,
             ..
         } = self;
-        waveforms.each_waveform(batch, |_, waveform| {
-            requests.form.write(waveform.iter().copied(), body);
-        })?;
+        waveforms.each_waveform(batch, |_, waveform| requests.form.write(waveform, body))?;
         let tokens = self.transcribe().map_err(|source| EngineError::Compute {
             engine: EngineKind::Server,
             samples,

@@ -84,13 +84,13 @@ impl RecordingForm {
         format!("multipart/form-data; boundary={BOUNDARY}")
     }
 
-    /// Writes a form with a waveform, whose values are between -1 and 1, as a WAV file of 16-bit samples.
-    pub(super) fn write(&self, waveform: impl ExactSizeIterator<Item = f32>, body: &mut Vec<u8>) {
+    /// Writes a form with a waveform, whose values are between -1 and 1, as a WAV file of 16-bit samples. Silence follows one that is shorter than a tenth
+    /// of a second, which servers refuse.
+    pub(super) fn write(&self, waveform: &[f32], body: &mut Vec<u8>) {
         body.clear();
         body.extend_from_slice(self.before.as_bytes());
-        let bytes = u32::try_from(waveform.len())
-            .unwrap_or(u32::MAX)
-            .saturating_mul(SAMPLE);
+        let length = waveform.len().max(self.sample_rate as usize / 10);
+        let bytes = u32::try_from(length).unwrap_or(u32::MAX).saturating_mul(SAMPLE);
         let rate = self.sample_rate;
         let head: [&[u8]; 12] = [
             b"RIFF",
@@ -108,7 +108,7 @@ impl RecordingForm {
             &bytes.to_le_bytes(),
         ];
         head.iter().for_each(|part| body.extend_from_slice(part));
-        for value in waveform {
+        for value in waveform.iter().chain(std::iter::repeat(&0.0)).take(length) {
             // Published recordings have 16 bits, and are divided by this number.
             #[expect(
                 clippy::cast_possible_truncation,
@@ -138,8 +138,11 @@ mod tests {
     fn a_form_has_its_fields_and_a_recording_with_the_samples_of_the_published_one() {
         let mut body = Vec::new();
         let published = [0_i16, 1, -1, 12_345, i16::MAX, i16::MIN];
-        let waveform = published.iter().map(|sample| f32::from(*sample) / 32768.0);
-        table().form(200, 16_000).write(waveform, &mut body);
+        let waveform: Vec<f32> = published
+            .iter()
+            .map(|sample| f32::from(*sample) / 32768.0)
+            .collect();
+        table().form(200, 16_000).write(&waveform, &mut body);
         let text = String::from_utf8_lossy(&body);
         assert!(
             text.contains("name=\"max_completion_tokens\"\r\n\r\n200\r\n--regatta-"),
@@ -147,7 +150,7 @@ mod tests {
         );
         let at = body.windows(4).position(|part| part == b"RIFF").unwrap();
         let (head, samples) = body[at..].split_at(44);
-        assert_eq!(head[4..8], 48_u32.to_le_bytes());
+        assert_eq!(head[4..8], (36 + 3200_u32).to_le_bytes(), "a tenth of a second");
         assert_eq!(
             head[24..32],
             [16_000_u32.to_le_bytes(), 32_000_u32.to_le_bytes()].concat()
@@ -157,10 +160,10 @@ mod tests {
             .map(|bytes| i16::from_le_bytes([bytes[0], bytes[1]]))
             .collect();
         assert_eq!(found, published);
+        let (silence, end) = samples[12..].split_at(3200 - 12);
         assert!(
-            samples[12..].starts_with(b"\r\n--regatta-"),
-            "{:?}",
-            &samples[12..]
+            silence.iter().all(|byte| *byte == 0) && end.starts_with(b"\r\n--regatta-"),
+            "{end:?}"
         );
     }
 
