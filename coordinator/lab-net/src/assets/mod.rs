@@ -121,7 +121,33 @@ pub fn holds(path: &str, place: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::holds;
+    use regatta_catalogue::known;
+
+    use super::*;
+
+    #[test]
+    fn a_server_gets_the_model_that_it_loads_and_the_tokenizer_that_its_driver_needs() {
+        let mut benchmarks = known::benchmarks().unwrap().into_iter();
+        let llama = benchmarks
+            .find(|benchmark| benchmark.name == "llama3.1-8b-edge")
+            .unwrap();
+        let resnet = benchmarks.find(|benchmark| benchmark.name == "resnet50").unwrap();
+        let places = |benchmark: &Benchmark, settings: &[(&str, &str)]| {
+            let settings = EngineSettings::parse(EngineKind::Server, settings.iter().copied());
+            served_places(benchmark, &settings.unwrap())
+        };
+        let running = ("server_address", "127.0.0.1:8080");
+        let own = "models/llama3.1-8b/config.json";
+        assert_eq!(places(&llama, &[("server", "llama-cpp")]), [own]);
+        assert_eq!(places(&llama, &[("server", "llama-cpp"), running]), [""; 0]);
+        let named = [("server", "edge-llm"), ("server_model", "models/mine")];
+        let tokenizer = "models/llama3.1-8b/tokenizer.json";
+        assert_eq!(places(&llama, &named), ["models/mine", tokenizer]);
+        assert_eq!(
+            places(&resnet, &[("server", "triton"), running]),
+            resnet.model.files()
+        );
+    }
 
     #[test]
     fn an_asset_holds_what_is_in_it_and_stands_for_what_it_is_part_of() {
