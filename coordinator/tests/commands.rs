@@ -211,16 +211,14 @@ fn only_a_model_server_generates_tokens_and_it_does_nothing_else() {
             Some("tract"),
             "only the engine `server` computes",
         ),
+        ("gptj-99", None, "--engine server --set server=vllm"),
         (
-            "gptj-99",
+            "rnnt",
             Some("server"),
-            "no engine computes the responses of gptj-99 yet",
+            "no model server computes the responses of rnnt",
         ),
-        (
-            "whisper",
-            Some("server"),
-            "computes no loop of networks, which whisper needs",
-        ),
+        ("gptj-99", Some("server"), "no device has connected"),
+        ("whisper", Some("server"), "no device has connected"),
         ("resnet50", Some("server"), "no device has connected"),
         ("llama3.1-8b-edge", Some("server"), "no device has connected"),
     ] {
@@ -246,7 +244,17 @@ fn only_a_model_server_generates_tokens_and_it_does_nothing_else() {
             "server=mine",
             "`mine`, but must be a driver such as llama-cpp",
         ),
-        // It returns no token ids.
+        (
+            "gptj-99",
+            "server=llama-cpp",
+            "gptj-99 is decoded with 4 beams, and the driver llama-cpp has no beam search",
+        ),
+        (
+            "whisper",
+            "server=llama-cpp",
+            "serves language models, which do not compute the responses of whisper",
+        ),
+        // Its requests name the model.
         (
             "llama3.1-8b-edge",
             "server=ollama",

@@ -1,19 +1,19 @@
 //! Resolves a request to a draft: first its names, against the catalogue, then for a device. It stores nothing, so that a plan with an error
 //! requests no run.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, num::NonZeroUsize};
 
 use regatta_catalogue::{
     catalogue::{Catalogue, CatalogueError},
     round::Round,
-    servers,
+    servers::{self, ServedWork},
     system::{SystemRequest, SystemValues},
 };
 use regatta_lab_net::fleet::{default_engine, default_engine_obstacles, engine_obstacle};
 use regatta_lab_store::{DeviceRow, RunDraft, RunRequest, SystemChoice};
 use regatta_types::{
     EngineKind,
-    benchmark::{Benchmark, Response},
+    benchmark::{Benchmark, Model},
     documents::{DeviceFacts, EngineSpec, LoadgenChoice, PowerSetting, RunTask, StateSpec},
 };
 
@@ -58,28 +58,14 @@ impl<'a> KnownRequest<'a> {
             return Err(match kind {
                 _ if !model.has_engine() => ResolveError::NoResponses { benchmark },
                 EngineKind::Server => ResolveError::NotForServer { benchmark },
-                _ => ResolveError::NeedsServer { benchmark },
-            });
-        }
-        if let Some(driver) = request
-            .engine
-            .settings
-            .server
-            .as_ref()
-            .filter(|_| kind == EngineKind::Server)
-            && request.task.is_measurement()
-            && let Some(of_networks) = servers::computes_networks(driver)
-            && of_networks == (model.response == Response::Tokens)
-        {
-            return Err(ResolveError::NotForDriver {
-                benchmark: benchmark.name.clone(),
-                driver: driver.clone(),
-                serves: if of_networks {
-                    "networks"
-                } else {
-                    "language models"
+                _ => ResolveError::NeedsServer {
+                    benchmark,
+                    has_beams: beams(model).is_some(),
                 },
             });
+        }
+        if kind == EngineKind::Server && request.task.is_measurement() {
+            check_driver(&benchmark, request.engine.settings.server.as_deref())?;
         }
         Ok(Self {
             request,
@@ -287,4 +273,33 @@ fn check_engine(device: &DeviceRow, engine: EngineKind) -> Result<(), ResolveErr
             available.join(", ")
         },
     })
+}
+
+/// Checks that the server of a built-in driver computes a benchmark's responses.
+fn check_driver(benchmark: &Benchmark, driver: Option<&str>) -> Result<(), ResolveError> {
+    let Some(driver) = driver else { return Ok(()) };
+    if servers::computes(driver, ServedWork::of(&benchmark.model)) == Some(false) {
+        let serves = match servers::computes(driver, ServedWork::Networks) {
+            Some(true) => "networks",
+            _ => "language models",
+        };
+        return Err(ResolveError::NotForDriver {
+            benchmark: benchmark.name.clone(),
+            driver: driver.to_owned(),
+            serves,
+        });
+    }
+    match beams(&benchmark.model) {
+        Some(beams) if servers::has_beam_search(driver) == Some(false) => Err(ResolveError::NoBeamSearch {
+            benchmark: benchmark.name.clone(),
+            driver: driver.to_owned(),
+            beams: beams.get(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the width of the beam search with which a model decodes, if it does.
+fn beams(model: &Model) -> Option<NonZeroUsize> {
+    model.generation.as_ref()?.beams
 }

@@ -34,9 +34,11 @@ pub enum ResolveError {
     NeedsServer {
         /// The benchmark's name.
         benchmark: String,
+        /// Whether they are decoded with beam search.
+        has_beams: bool,
     },
-    /// No model server computes loops of networks.
-    #[error("the engine `server` computes no loop of networks, which {benchmark} needs")]
+    /// No model server computes such responses.
+    #[error("no model server computes the responses of {benchmark}")]
     NotForServer {
         /// The benchmark's name.
         benchmark: String,
@@ -48,6 +50,13 @@ pub enum ResolveError {
         driver: String,
         /// The models of the driver.
         serves: &'static str,
+    },
+    /// The server of the driver decodes greedily.
+    #[error("{benchmark} is decoded with {beams} beams, and the driver {driver} has no beam search")]
+    NoBeamSearch {
+        benchmark: String,
+        driver: String,
+        beams: usize,
     },
     /// The engine cannot run on the device.
     #[error("the engine `{engine}` cannot run on {device}: {obstacle}; engines that can: {available}")]
@@ -141,9 +150,20 @@ impl ResolveError {
             Self::NoResponses { benchmark } => Some(format!(
                 "`regatta prep` and `regatta accuracy` know {benchmark}; the engines null and sim run without its model"
             )),
-            Self::NeedsServer { .. } => Some(
-                "`--engine server --set server=llama-cpp --set server_model=models/MODEL.gguf`; docs/servers.md describes \
-                 drivers of model servers"
+            Self::NeedsServer { has_beams, .. } => {
+                let (driver, model) = if *has_beams {
+                    ("vllm", "DIRECTORY")
+                } else {
+                    ("llama-cpp", "MODEL.gguf")
+                };
+                Some(format!(
+                    "`--engine server --set server={driver} --set server_model=models/{model}`; docs/servers.md describes drivers of model \
+                     servers"
+                ))
+            }
+            Self::NoBeamSearch { .. } => Some(
+                "`--set server=vllm --set server_model=models/DIRECTORY` has it, or a driver with `generate.beam_body`; docs/servers.md describes \
+                 drivers"
                     .to_owned(),
             ),
             Self::NotForDriver { .. } => {

@@ -79,6 +79,11 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
     let Some(script) = &args.official else {
         let scratch = scratch.ok_or_else(no_scratch)?;
         let own = if benchmark.accuracy.metric == AccuracyMetric::Script {
+            if args.dtype.is_some() {
+                return Err(Failure::misuse(
+                    "--dtype has no effect on a benchmark with the metric `script`, whose command reads the log itself",
+                ));
+            }
             judge_by_script(benchmark, scratch, log)?
         } else {
             judge_accuracy(benchmark, args.dtype, scratch, log)?

@@ -151,6 +151,7 @@ impl<'a> Description<'a> {
             "performance_samples": dataset.performance_samples,
             "inputs": model.inputs().map(|input| input.to_string()).collect::<Vec<_>>(),
             "response": self.benchmark.model.response,
+            "outputs": model.outputs,
             "has_engine": self.benchmark.model.has_engine(),
             "class_offset": model.class_offset,
             "model_sha256": model.sha256,
@@ -187,6 +188,9 @@ impl<'a> Description<'a> {
             format!("inputs     {}", inputs.join("; ")),
             format!("response   {}", response(model.response, model.class_offset)),
         ];
+        if !model.outputs.is_empty() {
+            lines.push(format!("outputs    {}", model.outputs.join(", ")));
+        }
         if !model.has_engine() {
             lines.push(format!("engine     none yet: {NO_ENGINE}"));
         }

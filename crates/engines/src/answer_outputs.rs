@@ -7,7 +7,7 @@ use crate::ModelMismatch;
 /// Returns the places of the outputs of an answer, in their order, among the names of the network's outputs.
 ///
 /// # Errors
-/// The network does not have a named output, or the answer is made of another number of them.
+/// The network does not have a named output.
 pub(crate) fn places<N: AsRef<str>>(model: &Model, names: &[N]) -> Result<Vec<usize>, ModelMismatch> {
     let takes_all = model.response.takes_all_outputs();
     if model.outputs.is_empty() {
@@ -17,18 +17,6 @@ pub(crate) fn places<N: AsRef<str>>(model: &Model, names: &[N]) -> Result<Vec<us
             names.len().min(1)
         };
         return Ok((0..count).collect());
-    }
-    if !takes_all && model.outputs.len() > 1 {
-        return Err(format!(
-            "`outputs` names {}, but the benchmark's responses are made of one output",
-            model.outputs.join(", ")
-        )
-        .into());
-    }
-    if let Some(twice) =
-        (1..model.outputs.len()).find(|&last| model.outputs[..last].contains(&model.outputs[last]))
-    {
-        return Err(format!("`outputs` names {} twice", model.outputs[twice]).into());
     }
     let place = |requested: &String| {
         let found = names.iter().position(|name| name.as_ref() == requested);
@@ -68,16 +56,8 @@ mod tests {
         assert_eq!(of(Response::ArgmaxInt32, &["b"]), Ok(vec![1]));
         assert_eq!(of(Response::Stacked, &["c", "a"]), Ok(vec![2, 0]));
         assert_eq!(
-            of(Response::Stacked, &["a", "b", "a"]),
-            Err("`outputs` names a twice".to_owned())
-        );
-        assert_eq!(
             of(Response::Raw, &["logits"]),
             Err("it has no output `logits`, which `outputs` names; its outputs are a, b, c".to_owned())
-        );
-        assert_eq!(
-            of(Response::Raw, &["a", "b"]),
-            Err("`outputs` names a, b, but the benchmark's responses are made of one output".to_owned())
         );
     }
 }

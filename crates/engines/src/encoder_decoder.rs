@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use regatta_types::benchmark::EncoderDecoder;
 
+pub(crate) use self::texts::push_symbols;
 use self::{greedy::EncoderDecoderEngine, texts::TokenTexts};
 use super::{
     Engine, EngineError, LoadRequest, Loaded,

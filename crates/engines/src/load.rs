@@ -49,11 +49,6 @@ fn load_built(backend: &dyn EngineBackend, request: &LoadRequest<'_>) -> Result<
         });
     }
     match NetworkLoop::of(model) {
-        Some(_) if !model.outputs.is_empty() => Err(EngineError::ModelUnfit {
-            file: request.model_file.clone(),
-            benchmark: request.benchmark.name.clone(),
-            reason: "`outputs` is for a model of one network".into(),
-        }),
         Some(network_loop) => backend.load_loop(request, &network_loop),
         None => backend.load(request),
     }

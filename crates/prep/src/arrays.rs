@@ -20,7 +20,7 @@ use crate::{
     error::PrepError,
     npy::{self, NpyError},
     report::PrepReport,
-    samples::{MapFile, begin, write_document, write_manifest},
+    samples::{MapFile, begin, remove, write_document, write_manifest},
 };
 
 /// The number of bytes that are read at a time.
@@ -50,6 +50,10 @@ pub(crate) fn prepare(
         .as_deref()
         .map(|text| MapFile::new(benchmark, out, text))
         .transpose()?;
+    if map.is_none() && before.is_some() && !benchmark.dataset.map.is_empty() {
+        // The labels of the earlier samples are not those of these.
+        remove(&out.join(&benchmark.dataset.map))?;
+    }
     let mut hashes = Vec::new();
     for (number, input) in inputs.iter().enumerate() {
         let name = input.name.ok_or_else(|| PrepError::UnsupportedSettings {

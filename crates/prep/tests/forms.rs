@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use regatta_catalogue::known;
 use regatta_prep::{PrepError, convert_samples, prepare};
 use regatta_types::{
-    benchmark::{Benchmark, Dtype, FurtherInput, Prep},
+    benchmark::{AccuracyMetric, Benchmark, Dtype, FurtherInput, Prep},
     documents::Document as _,
     layout::Layout,
     samples::{Form, Quantised, Rounding, SampleSet},
@@ -274,6 +274,18 @@ fn arrays_of_several_inputs_are_checked_narrowed_and_hashed() {
     assert_eq!(read("mask.npy"), [2, 3, 4, 5, 6, -7]);
     let set = SampleSet::from_json(&fs::read(report.dir.join(SampleSet::FILE)).unwrap()).unwrap();
     set.check(&benchmark.model).unwrap();
+
+    // Labels of earlier samples are not kept for samples without labels.
+    let mut labelled = benchmark.clone();
+    labelled.accuracy.metric = AccuracyMetric::ExactMatch;
+    labelled.dataset.map = "arrays/val_map.txt".to_owned();
+    let run = || prepare(&labelled, dir.path(), dir.path(), &mut |_, _| {}).unwrap();
+    write("val_map.txt", b"a 1\nb 2\nc 3\n");
+    let map = run().map;
+    assert_eq!(fs::read_to_string(&map).unwrap(), "a 1\nb 2\nc 3\n");
+    fs::remove_file(dir.path().join("val_map.txt")).unwrap();
+    run();
+    assert!(!map.exists());
 }
 
 proptest! {

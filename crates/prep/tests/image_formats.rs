@@ -70,8 +70,12 @@ fn images_that_cannot_be_read_are_named() {
     };
     assert!(refused(b"\x89PNG\r\n\x1a\nrest").starts_with("it is not a readable PNG image: "));
     assert!(refused(b"RIFF\x04\0\0\0WEBPVP8 ").starts_with("it is not a readable WebP image: "));
+    assert_eq!(
+        refused(b"GIF89a"),
+        "it is not a readable GIF image: GIF is not supported; hint: convert it to PNG"
+    );
     assert!(
-        refused(b"GIF89a").starts_with("it is not a JPEG"),
+        refused(b"II*\0").starts_with("it is not a JPEG"),
         "the name does not matter"
     );
 }

@@ -74,9 +74,14 @@ impl Benchmark {
     /// Parses a benchmark file.
     ///
     /// # Errors
-    /// The parser's own message, with line and column.
+    /// The parser's own message, with line and column, or what is wrong with `outputs`.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+        let benchmark: Self = toml::from_str(text)?;
+        benchmark
+            .model
+            .check_outputs()
+            .map_err(serde::de::Error::custom)?;
+        Ok(benchmark)
     }
 
     /// Creates the benchmark of a model server that a client on another machine measures. The client has samples and metric, so the benchmark
@@ -107,9 +112,60 @@ impl Benchmark {
         }
     }
 
+    /// Returns the path of the tokenizer's file `tokenizer.json` below the scratch directory: that of `[accuracy.summaries]`, or of a published
+    /// checkpoint.
+    #[must_use]
+    pub fn tokenizer_file(&self) -> Option<String> {
+        const FILE: &str = "tokenizer.json";
+        if let Some(summaries) = &self.accuracy.summaries {
+            return Some(format!("{}/{FILE}", summaries.tokenizer));
+        }
+        let mut downloads = self.downloads.iter();
+        let published = downloads.find(|download| download.checkpoint.iter().any(|name| name == FILE))?;
+        Some(format!("{}/{FILE}", published.path.trim_end_matches('/')))
+    }
+
     /// Whether `name` is this benchmark's name or one of its aliases.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_that_no_response_is_made_of_are_refused() {
+        let read = |text: &str, outputs: &str| {
+            let text = text.replacen("\nresponse =", &format!("\noutputs = {outputs}\nresponse ="), 1);
+            Benchmark::from_toml(&text).map(|benchmark| benchmark.model.outputs)
+        };
+        let digits = include_str!("../../../configs/benchmarks/digits.toml");
+        assert_eq!(read(digits, r#"["logits"]"#).unwrap(), ["logits"]);
+        let stacked = digits.replace("argmax-int32", "stacked");
+        assert_eq!(read(&stacked, r#"["b", "a"]"#).unwrap().len(), 2);
+        for (text, outputs, expected) in [
+            (
+                digits,
+                r#"["a", "b"]"#,
+                "`outputs` names a, b, but the benchmark's responses are made of one output",
+            ),
+            (&stacked, r#"["a", "b", "a"]"#, "`outputs` names a twice"),
+            (
+                include_str!("../../../configs/benchmarks/whisper.toml"),
+                r#"["a"]"#,
+                "is for a model of one network",
+            ),
+            (
+                include_str!("../../../configs/benchmarks/llama3.1-8b-edge.toml"),
+                r#"["a"]"#,
+                "is for a network",
+            ),
+        ] {
+            let error = read(text, outputs).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected} in {error}");
+        }
     }
 }

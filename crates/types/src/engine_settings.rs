@@ -63,6 +63,14 @@ pub enum EngineSettingError {
         /// Why it has no effect.
         reason: &'static str,
     },
+    /// The setting is for other drivers of model servers.
+    #[error("the engine setting {name} has no effect with the server's driver: only {drivers}")]
+    OtherDriver {
+        /// The setting.
+        name: &'static str,
+        /// The drivers with which it has an effect, and why.
+        drivers: &'static str,
+    },
 }
 
 impl Setting {
@@ -195,24 +203,27 @@ impl EngineSettings {
         assignments
     }
 
+    /// The settings that become a network's configuration in the model repository of a server.
+    pub const OF_MODEL_REPOSITORY: [&'static str; 3] = [
+        "instance_group_count",
+        "preferred_batch_size",
+        "max_queue_delay_usec",
+    ];
+
     /// Checks that no setting for the start of a model server is set beside `server_address`, which names one that runs.
     ///
     /// # Errors
     /// [`EngineSettingError::Excluded`] for the first one that is.
     pub fn check_server_address(&self) -> Result<(), EngineSettingError> {
-        /// What the agent gives a server that it starts.
-        const OF_START: [&str; 5] = [
-            "server_port",
-            "server_context",
-            "instance_group_count",
-            "preferred_batch_size",
-            "max_queue_delay_usec",
-        ];
         if self.server_address.is_none() {
             return Ok(());
         }
+        // What the agent gives a server that it starts.
+        let is_of_start = |name: &&str| {
+            matches!(*name, "server_port" | "server_context") || Self::OF_MODEL_REPOSITORY.contains(name)
+        };
         let mut set = self.iter().map(|(setting, _)| setting.name);
-        set.find(|name| OF_START.contains(name)).map_or(Ok(()), |name| {
+        set.find(is_of_start).map_or(Ok(()), |name| {
             Err(EngineSettingError::Excluded {
                 name,
                 other: "server_address",

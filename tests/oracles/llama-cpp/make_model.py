@@ -9,9 +9,7 @@ import sys
 
 import small
 
-# As the tokenizers of GPT-2 and Llama 3 write them: a space is Ġ. 128 of these words have as many characters as a summary of the benchmark.
-words = ["Ġ" + first + "a" + second + "e" for first in "bdfghklmnp" for second in "bdfghklmnprst"]
-TOKENS = [".", *words[:93]]
+TOKENS = small.words()
 SPECIAL = ["<|begin|>", "<|end|>"]
 
 small.write(sys.argv[1], TOKENS, SPECIAL, context=4096)

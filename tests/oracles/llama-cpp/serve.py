@@ -1,8 +1,11 @@
 """Runs llama.cpp's server, as its own program does, until it is ended.
 
     serve.py MODEL PORT CONTEXT PARALLEL [NAME [HOST]]
+
+A model that hears has its encoder of speech beside it, with the ending `.projector`.
 """
 
+import os
 import signal
 import sys
 
@@ -21,5 +24,9 @@ if len(sys.argv) > 5:
     parameters.model_alias = {sys.argv[5]}
 if len(sys.argv) > 6:
     parameters.hostnames = [sys.argv[6]]
+projector = model + ".projector"
+if os.path.exists(projector):
+    parameters.mmproj.path = projector
+    parameters.mmproj_use_gpu = False
 server = xllamacpp.Server(parameters)
 signal.pause()

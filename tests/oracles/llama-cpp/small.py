@@ -18,8 +18,15 @@ def byte_characters():
     return [characters[byte] for byte in range(256)]
 
 
-def write(path, tokens, special, context, template=None):
-    """Writes the model. The last of the special tokens ends an answer, the first one begins a text."""
+def words():
+    """The words of a vocabulary, with the space before them as GPT-2 and Llama 3 write it. 128 of these words have as many characters as a summary of
+    the benchmark."""
+    found = ["Ġ" + first + "a" + second + "e" for first in "bdfghklmnp" for second in "bdfghklmnprst"]
+    return [".", *found[:93]]
+
+
+def write(path, tokens, special, context, template=None, pre="gpt-2"):
+    """Writes the model. The last of the special tokens ends an answer, the first one begins a text. `pre` names how llama.cpp divides texts."""
     tokens = [*tokens, *special]
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name("small")
@@ -34,7 +41,7 @@ def write(path, tokens, special, context, template=None):
     writer.add_vocab_size(len(tokens))
     writer.add_file_type(0)
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
+    writer.add_tokenizer_pre(pre)
     writer.add_token_list(tokens)
     writer.add_token_types([1] * (len(tokens) - len(special)) + [3] * len(special))
     writer.add_token_merges(["a b"])
@@ -69,7 +76,53 @@ def write(path, tokens, special, context, template=None):
     writer.close()
 
 
-def tokenizer(directory, tokens, special):
+def write_projector(path):
+    """Writes the encoder of speech for the model, with the form of Voxtral's."""
+    width, inner, bands, steps, stack = 32, 64, 128, 1500, 2
+    writer = gguf.GGUFWriter(path, "clip")
+    writer.add_bool("clip.has_audio_encoder", True)
+    writer.add_bool("clip.use_gelu", True)
+    writer.add_string("clip.projector_type", "voxtral")
+    sizes = {
+        "num_mel_bins": bands,
+        "embedding_length": width,
+        "feed_forward_length": inner,
+        "block_count": 1,
+        "attention.head_count": 2,
+        "projection_dim": WIDTH,
+        "projector.stack_factor": stack,
+    }
+    for name, size in sizes.items():
+        writer.add_uint32(f"clip.audio.{name}", size)
+    writer.add_float32("clip.audio.attention.layer_norm_epsilon", 1e-5)
+    random = numpy.random.default_rng(11)
+
+    def add(name, *shape, dtype=numpy.float32):
+        writer.add_tensor(name, (random.standard_normal(shape) * 0.3).astype(dtype))
+
+    for number, channels in ((1, bands), (2, width)):
+        add(f"a.conv1d.{number}.weight", width, channels, 3, dtype=numpy.float16)
+        add(f"a.conv1d.{number}.bias", width, 1)
+    add("a.position_embd.weight", steps, width)
+    for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
+        add(f"a.blk.0.{name}.weight", width, width)
+        if name != "attn_k":
+            add(f"a.blk.0.{name}.bias", width)
+    for name in ("a.blk.0.ln1", "a.blk.0.ln2", "a.post_ln"):
+        add(f"{name}.weight", width)
+        add(f"{name}.bias", width)
+    for name, rows, columns in (("ffn_up", inner, width), ("ffn_down", width, inner)):
+        add(f"a.blk.0.{name}.weight", rows, columns)
+        add(f"a.blk.0.{name}.bias", rows)
+    add("mm.a.mlp.1.weight", WIDTH, width * stack)
+    add("mm.a.mlp.2.weight", WIDTH, WIDTH)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def tokenizer(directory, tokens, special, ignore_merges=False):
     """Writes the tokenizer as transformers reads it."""
     first = len(tokens)
     tokens = [*tokens, *special]
@@ -84,7 +137,7 @@ def tokenizer(directory, tokens, special):
         "added_tokens": added,
         "pre_tokenizer": bytes_as_characters,
         "decoder": bytes_as_characters,
-        "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": [], "ignore_merges": ignore_merges},
     }
     configuration = {
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -12,10 +12,13 @@ mod tree;
 
 pub use asset_store::{AssetStore, LockedAssetStore};
 pub use error::AssetStoreError;
+use regatta_catalogue::servers::{self, ServedWork};
 use regatta_types::{
     EngineKind,
     assets::{Asset, Assets},
+    benchmark::Benchmark,
     documents::RunSpec,
+    engine_settings::EngineSettings,
 };
 pub use server::{Server, ServerError};
 pub use source_tree::SourceTree;
@@ -75,16 +78,34 @@ pub fn name_in(
 pub fn places(spec: &RunSpec) -> Vec<String> {
     let benchmark = &spec.benchmark;
     let settings = &spec.engine.settings;
-    // A model server may load another file than engines do.
-    let mut places = match &settings.server_model {
-        Some(model) if spec.engine.kind == EngineKind::Server => vec![model.0.clone()],
-        _ => benchmark.model.files(),
+    let mut places = if spec.engine.kind == EngineKind::Server {
+        served_places(benchmark, settings)
+    } else {
+        benchmark.model.files()
     };
     places.extend(settings.tensorrt_plugins.iter().flat_map(|paths| paths.0.clone()));
     places.extend(settings.calibration.as_ref().map(|path| path.0.clone()));
     places.extend([benchmark.dataset.dir.clone(), benchmark.dataset.map.clone()]);
     // Utterances have no map.
     places.retain(|place| !place.is_empty());
+    places
+}
+
+/// Returns the paths of what a model server loads and its driver needs.
+fn served_places(benchmark: &Benchmark, settings: &EngineSettings) -> Vec<String> {
+    let mut places = match &settings.server_model {
+        Some(model) => vec![model.0.clone()],
+        // The server has its model already. The file of a network has the order of its outputs.
+        None if settings.server_address.is_some()
+            && ServedWork::of(&benchmark.model) != ServedWork::Networks =>
+        {
+            Vec::new()
+        }
+        None => benchmark.model.files(),
+    };
+    let needs_tokenizer = ServedWork::of(&benchmark.model) == ServedWork::Speech
+        || settings.server.as_deref().is_some_and(servers::may_take_texts);
+    places.extend(benchmark.tokenizer_file().filter(|_| needs_tokenizer));
     places
 }
 
@@ -100,7 +121,33 @@ pub fn holds(path: &str, place: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::holds;
+    use regatta_catalogue::known;
+
+    use super::*;
+
+    #[test]
+    fn a_server_gets_the_model_that_it_loads_and_the_tokenizer_that_its_driver_needs() {
+        let mut benchmarks = known::benchmarks().unwrap().into_iter();
+        let llama = benchmarks
+            .find(|benchmark| benchmark.name == "llama3.1-8b-edge")
+            .unwrap();
+        let resnet = benchmarks.find(|benchmark| benchmark.name == "resnet50").unwrap();
+        let places = |benchmark: &Benchmark, settings: &[(&str, &str)]| {
+            let settings = EngineSettings::parse(EngineKind::Server, settings.iter().copied());
+            served_places(benchmark, &settings.unwrap())
+        };
+        let running = ("server_address", "127.0.0.1:8080");
+        let own = "models/llama3.1-8b/config.json";
+        assert_eq!(places(&llama, &[("server", "llama-cpp")]), [own]);
+        assert_eq!(places(&llama, &[("server", "llama-cpp"), running]), [""; 0]);
+        let named = [("server", "edge-llm"), ("server_model", "models/mine")];
+        let tokenizer = "models/llama3.1-8b/tokenizer.json";
+        assert_eq!(places(&llama, &named), ["models/mine", tokenizer]);
+        assert_eq!(
+            places(&resnet, &[("server", "triton"), running]),
+            resnet.model.files()
+        );
+    }
 
     #[test]
     fn an_asset_holds_what_is_in_it_and_stands_for_what_it_is_part_of() {

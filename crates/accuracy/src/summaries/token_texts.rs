@@ -9,6 +9,7 @@ use std::{
 };
 
 use regatta_fsutil::regular_file;
+use regatta_tokenizer::byte_of_characters;
 use serde::{Deserialize, de::DeserializeOwned};
 
 /// The class of tokenizers that join all tokens. Others put a space around tokens that were added to the vocabulary.
@@ -203,21 +204,4 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, TokenizerError> {
         path: path.to_owned(),
         source,
     })
-}
-
-/// Returns the byte that each character of a vocabulary represents: printable Latin-1 characters for themselves, those from U+0100 for the
-/// other bytes in order.
-fn byte_of_characters() -> HashMap<char, u8> {
-    let mut next = 0x100_u32;
-    let characters = (0..=u8::MAX).map(|byte| {
-        let is_printable = matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
-        let character = if is_printable {
-            char::from(byte)
-        } else {
-            next += 1;
-            char::from_u32(next - 1).unwrap_or(char::REPLACEMENT_CHARACTER)
-        };
-        (character, byte)
-    });
-    characters.collect()
 }

@@ -52,6 +52,29 @@ fn an_answer_is_the_same_in_every_batch_and_has_the_full_shape() {
 }
 
 #[test]
+fn the_outputs_of_an_answer_have_the_order_of_their_names() {
+    let fixture = Fixture::new();
+    fixture.take_sequences();
+    let mut benchmark = fixture.benchmark();
+    benchmark.model.outputs = ["opposites", "scores"].map(str::to_owned).to_vec();
+    let sequences = SequenceBuckets::default();
+    for subject in subjects().into_iter().filter(|subject| subject.has_lengths()) {
+        let of_subject = subject.request_of_sequences(&fixture, 1, 1, &sequences);
+        let request = load_request(&benchmark, &fixture, &[1], 1);
+        let mut loaded = subject.load_with(&request, of_subject).unwrap();
+        let got = answers_to(loaded.engines[0].as_mut(), &[3], &fixture::sequence_bytes);
+        let usual = fixture::sequence_answer(3, sequences.tokens(3, 64));
+        let (pairs, _) = usual.as_chunks::<8>();
+        let swapped: Vec<u8> = pairs
+            .iter()
+            .flat_map(|pair| [&pair[4..], &pair[..4]].concat())
+            .collect();
+        assert_ne!(usual, swapped);
+        assert_eq!(got, [swapped], "{subject}");
+    }
+}
+
+#[test]
 fn an_engine_without_the_lengths_is_refused_and_the_missing_one_described() {
     let fixture = Fixture::new();
     fixture.take_sequences();

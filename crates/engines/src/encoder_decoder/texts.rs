@@ -84,28 +84,33 @@ impl TokenTexts {
         for &token in tokens {
             text.extend_from_slice(self.of(token));
         }
-        // What follows the last character that is no space is removed.
-        let (mut has_begun, mut end) = (false, symbols.len());
-        let valid = text.utf8_chunks().flat_map(|chunk| {
-            let damaged = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
-            chunk.valid().chars().chain(damaged)
-        });
-        for character in valid.flat_map(char::to_lowercase) {
-            let is_space = character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character);
-            has_begun |= !is_space;
-            if !has_begun {
-                continue;
-            }
-            let symbol = ENGLISH_SYMBOLS
-                .iter()
-                .position(|symbol| char::from(*symbol) == character);
-            symbols.extend(symbol.and_then(|symbol| u8::try_from(symbol).ok()));
-            if !is_space {
-                end = symbols.len();
-            }
-        }
-        symbols.truncate(end);
+        push_symbols(text, symbols);
     }
+}
+
+/// Adds the symbols of a text.
+pub(crate) fn push_symbols(text: &[u8], symbols: &mut Vec<u8>) {
+    // What follows the last character that is no space is removed.
+    let (mut has_begun, mut end) = (false, symbols.len());
+    let valid = text.utf8_chunks().flat_map(|chunk| {
+        let damaged = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
+        chunk.valid().chars().chain(damaged)
+    });
+    for character in valid.flat_map(char::to_lowercase) {
+        let is_space = character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character);
+        has_begun |= !is_space;
+        if !has_begun {
+            continue;
+        }
+        let symbol = ENGLISH_SYMBOLS
+            .iter()
+            .position(|symbol| char::from(*symbol) == character);
+        symbols.extend(symbol.and_then(|symbol| u8::try_from(symbol).ok()));
+        if !is_space {
+            end = symbols.len();
+        }
+    }
+    symbols.truncate(end);
 }
 
 /// Returns the value of a hexadecimal digit.

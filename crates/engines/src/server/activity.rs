@@ -38,7 +38,8 @@ pub(super) struct Counters {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct OwnCounts {
     pub(super) requests: u64,
-    pub(super) tokens: u64,
+    /// `None` if the server did not state them.
+    pub(super) tokens: Option<u64>,
 }
 
 impl Activity {
@@ -111,9 +112,10 @@ impl Counters {
 
     /// Returns a sentence for each counter that has grown by another number than that of the run's own requests.
     pub(super) fn differences(&self, later: &Self, own: OwnCounts) -> Vec<String> {
-        let of = |before: Option<f64>, after: Option<f64>, own: u64, what: &str| {
+        let of = |before: Option<f64>, after: Option<f64>, own: Option<u64>, what: &str| {
             // Metrics with labels appear with the first request.
             let counted = after? - before.unwrap_or(0.0);
+            let own = own?;
             ((counted - own as f64).abs() >= 0.5).then(|| {
                 format!(
                     "the server counted {counted} {what} during the run, but the run made {own}: another client may have been served"
@@ -121,7 +123,7 @@ impl Counters {
             })
         };
         [
-            of(self.requests, later.requests, own.requests, "requests"),
+            of(self.requests, later.requests, Some(own.requests), "requests"),
             of(self.tokens, later.tokens, own.tokens, "generated tokens"),
         ]
         .into_iter()
@@ -171,7 +173,7 @@ mod tests {
         let before = counters(2.0, Some(10.0), 7.0);
         let own = OwnCounts {
             requests: 3,
-            tokens: 30,
+            tokens: Some(30),
         };
         let after = counters(5.0, Some(40.0), 7.0);
         assert!(!before.is_restarted(&after));
@@ -184,6 +186,12 @@ mod tests {
         assert!(
             others[0].starts_with("the server counted 4 requests"),
             "{others:?}"
+        );
+        let uncounted = OwnCounts { tokens: None, ..own };
+        assert!(
+            before
+                .differences(&counters(5.0, Some(41.0), 7.0), uncounted)
+                .is_empty()
         );
         // What a server does not count cannot differ.
         assert!(before.differences(&Counters::default(), own).is_empty());

@@ -1,13 +1,21 @@
-//! The tokens in a server's answer: a JSON document, or a stream of server-sent events with one each. Bounded on hostile input.
+//! The tokens in a server's answer: a JSON document, or a stream of server-sent events with one each. An answer in text becomes the tokens of the
+//! model's tokenizer. Bounded on hostile input.
 
+use regatta_tokenizer::{NotTokens, Tokenizer};
 use serde_json::Value;
 
-use super::{http::BodyEnd, requests::Requests};
+use super::{
+    http::BodyEnd,
+    requests::{AnswerForm, Requests},
+};
 
 /// The maximum size of an event's line in bytes.
 const MAX_LINE: usize = 8 << 20;
 /// The end of a stream as OpenAI's interface announces it.
 const DONE: &[u8] = b"[DONE]";
+
+/// The beginnings of the text of a reasoning model whose server leaves the reasoning in the text.
+const REASONING_MARKS: [&str; 2] = ["<think>", "<|channel|>analysis"];
 
 /// Why an answer cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +29,22 @@ pub(super) enum AnswerError {
     },
     #[error("the server's answer has no list of token ids at {pointer}: {text}")]
     NoTokens { pointer: String, text: String },
+    #[error("the server's answer has no text at {pointer}: {text}")]
+    NoText { pointer: String, text: String },
+    #[error(
+        "the model reasons before it answers, which the benchmark forbids: {0}; hint: switch its chat template's reasoning off"
+    )]
+    Reasons(String),
+    #[error("the server's answer has no tokens: {text}")]
+    NotTokens {
+        text: String,
+        #[source]
+        source: NotTokens,
+    },
+    #[error(
+        "the server's answer does not state the number of tokens, and the benchmark has no tokenizer that counts them: {0}; hint: `transcribe.count` in the driver"
+    )]
+    NoCount(String),
     #[error("an event of the server's stream is longer than {} MiB", MAX_LINE >> 20)]
     TooLong,
     #[error("the server generated no token")]
@@ -37,15 +61,21 @@ pub(super) struct AnswerTokens {
     pub(super) generated: Option<usize>,
 }
 
+impl AnswerTokens {
+    /// Returns the number of generated tokens: as the server states it, or those that it sent.
+    pub(super) fn count(&self) -> usize {
+        self.generated.unwrap_or(self.tokens.len())
+    }
+}
+
 /// Collects the tokens of an answer from its parts.
 #[derive(Debug)]
 pub(super) struct AnswerReader<'a> {
-    /// A JSON pointer to the token ids.
-    pointer: &'a str,
-    /// A JSON pointer to the number of generated tokens.
-    count_pointer: Option<&'a str>,
-    is_streaming: bool,
-    is_cumulative: bool,
+    requests: &'a Requests,
+    /// Makes tokens of an answer in text.
+    tokenizer: Option<&'a Tokenizer>,
+    /// The beginning of an answer in text.
+    beginning: String,
     generated: Option<usize>,
     /// Whether the stream's end was announced.
     is_done: bool,
@@ -56,12 +86,11 @@ pub(super) struct AnswerReader<'a> {
 }
 
 impl<'a> AnswerReader<'a> {
-    pub(super) fn new(requests: &'a Requests) -> Self {
+    pub(super) const fn new(requests: &'a Requests, tokenizer: Option<&'a Tokenizer>) -> Self {
         Self {
-            pointer: &requests.tokens,
-            count_pointer: requests.count.as_deref(),
-            is_streaming: requests.is_streaming,
-            is_cumulative: requests.is_cumulative,
+            requests,
+            tokenizer,
+            beginning: String::new(),
             generated: None,
             is_done: false,
             buffer: Vec::new(),
@@ -75,7 +104,7 @@ impl<'a> AnswerReader<'a> {
         if self.error.is_some() {
             return;
         }
-        if !self.is_streaming {
+        if !self.requests.is_streaming {
             self.buffer.extend_from_slice(part);
             return;
         }
@@ -103,14 +132,14 @@ impl<'a> AnswerReader<'a> {
             return Err(error);
         }
         let rest = std::mem::take(&mut self.buffer);
-        if self.is_streaming {
+        if self.requests.is_streaming {
             // The last line may lack its end.
             self.read_line(rest.trim_ascii())?;
         } else {
             self.read_document(&rest, true)?;
         }
         // Only the length of a body, or its chunks, prove that it is complete.
-        if self.is_streaming && end == BodyEnd::Closed && !self.is_done {
+        if self.requests.is_streaming && end == BodyEnd::Closed && !self.is_done {
             return Err(AnswerError::CutOff);
         }
         if self.tokens.is_empty() {
@@ -140,34 +169,92 @@ impl<'a> AnswerReader<'a> {
             text: beginning(document),
             source,
         })?;
-        let missing = || AnswerError::NoTokens {
-            pointer: self.pointer.to_owned(),
-            text: beginning(document),
+        let requests = self.requests;
+        let missing = || {
+            let text = beginning(document);
+            match &requests.answer {
+                AnswerForm::TokenIds(pointer) => AnswerError::NoTokens {
+                    pointer: pointer.clone(),
+                    text,
+                },
+                AnswerForm::Text { text: pointer, .. } => AnswerError::NoText {
+                    pointer: pointer.clone(),
+                    text,
+                },
+            }
         };
         // A server that fails within a stream says so in an event.
         if value.get("error").is_some_and(|error| !error.is_null()) {
             return Err(missing());
         }
-        let count = self
-            .count_pointer
+        let count = requests
+            .count
+            .as_ref()
             .and_then(|pointer| value.pointer(pointer)?.as_u64());
         self.generated = count
             .and_then(|count| usize::try_from(count).ok())
             .or(self.generated);
-        let Some(tokens) = value.pointer(self.pointer).filter(|tokens| !tokens.is_null()) else {
+        let pointer = match &requests.answer {
+            AnswerForm::TokenIds(pointer) => pointer,
+            AnswerForm::Text { text, reasoning } => {
+                let reasoning = reasoning
+                    .as_ref()
+                    .and_then(|pointer| value.pointer(pointer)?.as_str());
+                if let Some(reasoning) = reasoning.map(str::trim).filter(|text| !text.is_empty()) {
+                    return Err(AnswerError::Reasons(beginning(reasoning.as_bytes())));
+                }
+                text
+            }
+        };
+        let Some(found) = value.pointer(pointer).filter(|found| !found.is_null()) else {
             return if needs_tokens { Err(missing()) } else { Ok(()) };
         };
-        let id = |token: &Value| token.as_i64().and_then(|id| i32::try_from(id).ok());
-        let ids: Option<Vec<i32>> = tokens
-            .as_array()
-            .and_then(|tokens| tokens.iter().map(id).collect());
+        let ids: Option<Vec<i32>> = match (&requests.answer, found) {
+            (AnswerForm::TokenIds(_), Value::Array(ids)) => {
+                let id = |token: &Value| token.as_i64().and_then(|id| i32::try_from(id).ok());
+                ids.iter().map(id).collect()
+            }
+            (AnswerForm::Text { .. }, Value::String(text)) => Some(self.tokens_of(text)?),
+            _ => None,
+        };
         let ids = ids.ok_or_else(missing)?;
-        if self.is_cumulative {
+        if requests.is_cumulative {
             self.tokens.clear();
         }
         self.tokens.extend(ids);
         Ok(())
     }
+
+    /// Returns the tokens of a part of the text.
+    fn tokens_of(&mut self, text: &str) -> Result<Vec<i32>, AnswerError> {
+        if let Some(reasoning) = self.reasoning(text) {
+            return Err(AnswerError::Reasons(reasoning));
+        }
+        let tokens = self
+            .tokenizer
+            .map_or(Ok(Vec::new()), |tokenizer| tokenizer.encode(text));
+        let tokens = tokens.map_err(|source| AnswerError::NotTokens {
+            text: beginning(text.as_bytes()),
+            source,
+        })?;
+        Ok(tokens.into_iter().map(u32::cast_signed).collect())
+    }
+
+    /// Returns the beginning of the answer when the model reasons in its text.
+    fn reasoning(&mut self, text: &str) -> Option<String> {
+        let longest = REASONING_MARKS.iter().map(|mark| mark.len()).max().unwrap_or(0);
+        if self.beginning.len() >= longest {
+            return None;
+        }
+        self.beginning.push_str(text);
+        reasons(&self.beginning).then(|| beginning(self.beginning.trim_start().as_bytes()))
+    }
+}
+
+/// Returns whether a text begins with a model's reasoning.
+pub(super) fn reasons(text: &str) -> bool {
+    let text = text.trim_start();
+    REASONING_MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
 /// Returns the beginning of a document for a message.
@@ -179,6 +266,7 @@ pub(super) fn beginning(document: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::requests::PromptForm;
 
     fn read(is_streaming: bool, is_cumulative: bool, parts: &[&str]) -> Result<Vec<i32>, String> {
         let answer = read_to(BodyEnd::Chunked, is_streaming, is_cumulative, parts);
@@ -195,12 +283,13 @@ mod tests {
             path: String::new(),
             before: String::new(),
             after: String::new(),
-            tokens: "/tokens".to_owned(),
+            prompt: PromptForm::TokenIds,
+            answer: AnswerForm::TokenIds("/tokens".to_owned()),
             count: Some("/n".to_owned()),
             is_streaming,
             is_cumulative,
         };
-        let mut reader = AnswerReader::new(&requests);
+        let mut reader = AnswerReader::new(&requests, None);
         parts.iter().for_each(|part| reader.receive(part.as_bytes()));
         reader.finish(end).map_err(|error| error.to_string())
     }
@@ -232,6 +321,75 @@ mod tests {
         }
         let repeated = "data: {\"tokens\":[1]}\n\ndata: {\"tokens\":[1,2]}\n\n";
         assert_eq!(read(true, true, &[repeated]), Ok(vec![1, 2]));
+    }
+
+    /// Returns the tokens of an answer in text, of a tokenizer whose tokens are `a`, `b` and `ab`, and letters of marks.
+    fn read_text(is_streaming: bool, text: &str) -> Result<AnswerTokens, String> {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("tokenizer.json");
+        let document = serde_json::json!({
+            "pre_tokenizer": { "type": "ByteLevel", "add_prefix_space": false },
+            "model": { "vocab": { "a": 0, "b": 1, "ab": 2, "<": 3, ">": 4 }, "merges": ["a b"] },
+        });
+        std::fs::write(&path, document.to_string()).unwrap();
+        let tokenizer = Tokenizer::read(&path).unwrap();
+        let of = |pointer: &str| format!("/{}/{pointer}", if is_streaming { "delta" } else { "message" });
+        let requests = Requests {
+            path: String::new(),
+            before: String::new(),
+            after: String::new(),
+            prompt: PromptForm::Text,
+            answer: AnswerForm::Text {
+                text: of("content"),
+                reasoning: Some(of("reasoning")),
+            },
+            count: Some("/n".to_owned()),
+            is_streaming,
+            is_cumulative: false,
+        };
+        let mut reader = AnswerReader::new(&requests, Some(&tokenizer));
+        reader.receive(text.as_bytes());
+        reader.finish(BodyEnd::Chunked).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn answers_in_text_become_tokens() {
+        let whole = read_text(false, r#"{"message":{"content":"aba","reasoning":""},"n":4}"#).unwrap();
+        assert_eq!((whole.tokens, whole.generated), (vec![2, 0], Some(4)));
+        // As OpenAI's interface streams: a role first, then parts of the text, at the end statistics.
+        let stream = "data: {\"delta\":{\"role\":\"assistant\",\"content\":null}}\n\ndata: {\"delta\":{\"content\":\"a\"}}\n\n\
+            data: {\"delta\":{\"content\":\"b\"}}\n\ndata: {\"delta\":{},\"n\":2}\n\ndata: [DONE]\n\n";
+        let streamed = read_text(true, stream).unwrap();
+        assert_eq!((streamed.tokens, streamed.generated), (vec![0, 1], Some(2)));
+        let event = |text: &str| format!("data: {{\"delta\":{{\"content\":\"{text}\"}}}}\n");
+        for (is_streaming, text, expected) in [
+            (
+                false,
+                r#"{"message":{"content":"a","reasoning":"Let me see"}}"#.to_owned(),
+                "the model reasons before it answers, which the benchmark forbids: Let me see; hint: switch its chat template's reasoning off",
+            ),
+            (true, event("<think>Well"), "forbids: <think>Well"),
+            (true, event("<") + &event("think>"), "forbids: <think>"),
+            (
+                false,
+                r#"{"message":{}}"#.to_owned(),
+                "no text at /message/content",
+            ),
+            (
+                false,
+                r#"{"message":{"content":7}}"#.to_owned(),
+                "no text at /message/content",
+            ),
+            (
+                false,
+                r#"{"message":{"content":"xyz"}}"#.to_owned(),
+                "the server's answer has no tokens: xyz",
+            ),
+            (true, event(""), "generated no token"),
+        ] {
+            let error = read_text(is_streaming, &text).unwrap_err();
+            assert!(error.contains(expected), "{expected} in {error}");
+        }
     }
 
     #[test]

@@ -5,19 +5,23 @@ use std::{
     collections::BTreeMap,
     fs, io,
     net::SocketAddr,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use regatta_catalogue::servers;
+use regatta_types::benchmark::Generation;
 use serde::Deserialize;
 
 use super::{
     activity::Activity,
+    generate::Generate,
     placeholders::unknown_placeholder,
     probe::{LoadedModel, Probe},
     repository::Kserve,
     requests::Requests,
+    transcribe::Transcribe,
 };
 
 /// The schema of driver files that this version reads.
@@ -32,8 +36,6 @@ const IN_COMMANDS: &[&str] = &[
     "parallel",
     "max_tokens",
 ];
-/// The placeholders of a request.
-const IN_REQUESTS: &[&str] = &["prompt", "max_tokens", "stream"];
 
 /// How to start and use a model server.
 #[derive(Debug, Clone, Deserialize)]
@@ -55,6 +57,9 @@ pub(super) struct ServerDriver {
     /// `None` for a server that only clients on other machines use.
     #[serde(default)]
     generate: Option<Generate>,
+    /// How the server transcribes speech. `None` for a server that does not.
+    #[serde(default)]
+    transcribe: Option<Transcribe>,
     /// How the server computes networks. `None` for a server of language models.
     #[serde(default)]
     pub(super) kserve: Option<Kserve>,
@@ -78,26 +83,8 @@ pub(super) struct ServerDriver {
 pub(super) struct Readiness {
     /// The path that is answered with status 200 once the model is loaded.
     pub(super) path: String,
-    /// Seconds after which a server that is not ready is given up.
+    /// Seconds after which the run fails if the server is not ready.
     pub(super) within_s: u64,
-}
-
-/// How a server generates tokens.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Generate {
-    /// The path that requests are posted to.
-    path: String,
-    /// The JSON document of a request, with `{prompt}` for the list of token ids, `{max_tokens}`, and `{stream}` for `true` or `false`.
-    body: String,
-    /// The JSON pointer to the token ids, in an answer and in each event of a stream.
-    tokens: String,
-    /// The JSON pointer to the number of generated tokens, if the server says it.
-    #[serde(default)]
-    count: Option<String>,
-    /// Whether each event of a stream repeats the tokens of the events before it.
-    #[serde(default)]
-    is_cumulative: bool,
 }
 
 const fn default_stop_s() -> u64 {
@@ -129,6 +116,12 @@ pub(super) enum DriverError {
         "the server driver {0} has no `generate`: LoadGen cannot use the server, only clients on other machines can"
     )]
     NotForLoadgen(String),
+    #[error("the server driver {0} has no `transcribe`: its server does not transcribe speech")]
+    NotForSpeech(String),
+    #[error(
+        "the server driver {driver} has no `generate.beam_body`: its server does not decode with {beams} beams, as the benchmark does"
+    )]
+    NoBeamSearch { driver: String, beams: usize },
     #[error("the server driver {0} serves networks, which clients on other machines do not use")]
     ForNetworks(String),
     #[error(
@@ -238,8 +231,8 @@ impl ServerDriver {
         };
         let has_repository = self.texts().any(|text| text.contains("{repository}"));
         match &self.kserve {
-            Some(_) if self.generate.is_some() => {
-                return Some("it has both `generate` and `kserve`".to_owned());
+            Some(_) if self.generate.is_some() || self.transcribe.is_some() => {
+                return Some("it has `generate` or `transcribe` beside `kserve`".to_owned());
             }
             Some(_) if !has_repository => return Some("`command` has no {repository}".to_owned()),
             Some(kserve) => {
@@ -253,7 +246,12 @@ impl ServerDriver {
             None => {}
         }
         let generate = self.generate.as_ref().and_then(Generate::fault);
-        generate.or_else(probe).or_else(loaded).or_else(activity)
+        let transcribe = || self.transcribe.as_ref().and_then(Transcribe::fault);
+        generate
+            .or_else(transcribe)
+            .or_else(probe)
+            .or_else(loaded)
+            .or_else(activity)
     }
 
     /// Returns what has no effect for a server of networks.
@@ -305,54 +303,40 @@ impl ServerDriver {
             .collect()
     }
 
-    /// Returns how requests for at most `max_tokens` tokens are written and answered.
+    /// Returns how requests are written and answered.
     ///
     /// # Errors
-    /// [`DriverError::NotForLoadgen`] when the driver does not say how.
-    pub(super) fn requests(&self, max_tokens: usize, is_streaming: bool) -> Result<Requests, DriverError> {
+    /// [`DriverError::NotForLoadgen`] when the driver does not say how, [`DriverError::NoBeamSearch`] when the server cannot decode so.
+    pub(super) fn requests(
+        &self,
+        generation: &Generation,
+        is_streaming: bool,
+    ) -> Result<Requests, DriverError> {
         let generate = self.generate.as_ref();
         let generate = generate.ok_or_else(|| DriverError::NotForLoadgen(self.title.clone()))?;
-        Ok(generate.requests(max_tokens, is_streaming))
+        let requests = generate.requests(generation, is_streaming);
+        requests.ok_or_else(|| DriverError::NoBeamSearch {
+            driver: self.title.clone(),
+            beams: generation.beams.map_or(1, NonZeroUsize::get),
+        })
+    }
+
+    /// Returns how the server transcribes speech.
+    ///
+    /// # Errors
+    /// [`DriverError::NotForSpeech`] when the driver does not say how.
+    pub(super) fn transcribe(&self) -> Result<&Transcribe, DriverError> {
+        let transcribe = self.transcribe.as_ref();
+        transcribe.ok_or_else(|| DriverError::NotForSpeech(self.title.clone()))
+    }
+
+    /// Returns whether prompts are parts of a chat, which the server's template changes.
+    pub(super) fn is_chat(&self) -> bool {
+        self.generate.as_ref().is_some_and(Generate::is_chat)
     }
 
     pub(super) const fn stop_limit(&self) -> Duration {
         Duration::from_secs(self.stop_s)
-    }
-}
-
-impl Generate {
-    /// Returns what makes the table unusable.
-    fn fault(&self) -> Option<String> {
-        if let Some(unknown) = unknown_placeholder(&self.body, IN_REQUESTS) {
-            return Some(unknown);
-        }
-        if self.body.matches("{prompt}").count() != 1 {
-            return Some("`generate.body` does not have one {prompt}".to_owned());
-        }
-        let request = self.requests(1, false).body(&[1, 2]);
-        if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&request) {
-            return Some(format!("`generate.body` is not JSON: {error}"));
-        }
-        let mut pointers = self.count.iter().chain([&self.tokens, &self.path]);
-        let is_valid = pointers.all(|pointer| pointer.starts_with('/'));
-        (!is_valid).then(|| "all keys of `generate` but `body` begin with /".to_owned())
-    }
-
-    fn requests(&self, max_tokens: usize, is_streaming: bool) -> Requests {
-        let filled = self
-            .body
-            .replace("{max_tokens}", &max_tokens.to_string())
-            .replace("{stream}", if is_streaming { "true" } else { "false" });
-        let (before, after) = filled.split_once("{prompt}").unwrap_or((&filled, ""));
-        Requests {
-            path: self.path.clone(),
-            before: before.to_owned(),
-            after: after.to_owned(),
-            tokens: self.tokens.clone(),
-            count: self.count.clone(),
-            is_streaming,
-            is_cumulative: self.is_cumulative,
-        }
     }
 }
 
@@ -394,10 +378,36 @@ mod tests {
         };
         let ollama = ServerDriver::named(Some("ollama")).unwrap();
         assert_eq!(ollama.environment(&values)["OLLAMA_HOST"], "0.0.0.0:4321");
-        let requests = driver.requests(8, true).unwrap();
-        let body: serde_json::Value = serde_json::from_slice(&requests.body(&[5, -1, 7])).unwrap();
+        let requests = driver.requests(&Generation::greedy(8), true).unwrap();
+        let body = requests.body(&[5, -1, 7], None).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["prompt"], serde_json::json!([5, -1, 7]));
         assert_eq!((&body["n_predict"], &body["stream"]), (&8.into(), &true.into()));
+    }
+
+    #[test]
+    fn beams_are_requested_from_a_server_that_has_them() {
+        let generation = Generation {
+            max_tokens: 128,
+            min_tokens: 30,
+            beams: NonZeroUsize::new(4),
+        };
+        let refused = ServerDriver::named(Some("llama-cpp")).unwrap();
+        let refused = refused.requests(&generation, false).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the server driver llama.cpp has no `generate.beam_body`: its server does not decode with 4 beams, as the benchmark does"
+        );
+        let vllm = ServerDriver::named(Some("vllm")).unwrap();
+        let requests = vllm.requests(&generation, true).unwrap();
+        assert!(!requests.is_streaming, "the beams are known only at their end");
+        let body = requests.body(&[5, 6], None).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["prompt"], serde_json::json!([5, 6]));
+        for (field, value) in [("n", 4), ("max_tokens", 128), ("temperature", 0)] {
+            assert_eq!(body[field], value, "{body}");
+        }
+        assert_eq!(body["use_beam_search"], true, "{body}");
     }
 
     #[test]
@@ -419,7 +429,26 @@ mod tests {
             ),
             (text(r#""seed":42}"#, r#""seed":42"#), "is not JSON"),
             (text("\"/tokens\"", "\"tokens\""), "begin with /"),
-            (text("{prompt}", "1"), "does not have one {prompt}"),
+            (text("{prompt}", "1"), "does not have one {prompt} or {text}"),
+            (
+                text("[probe]", "beam_body = '{\"prompt\":{prompt}}'\n[probe]"),
+                "does not have {beams}",
+            ),
+            (
+                text("[probe]", "text = { answer = \"/a\", event = \"/b\" }\n[probe]"),
+                "has either `tokens` or `text`",
+            ),
+            (
+                text(
+                    "[probe]",
+                    "reasoning = { answer = \"/a\", event = \"/b\" }\n[probe]",
+                ),
+                "is for answers with `text`",
+            ),
+            (
+                text("[probe]", "[transcribe]\npath = \"/a\"\ntext = \"text\"\n[probe]"),
+                "of `transcribe` begin with /",
+            ),
             (text("schema = 1", "schema = 2"), "its schema is 2"),
         ];
         for (text, expected) in faults {

@@ -5,6 +5,7 @@ use std::{
     fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use regatta_fsutil::hash::sha256_of_file;
@@ -19,6 +20,30 @@ use super::{
 
 /// The name of the file in the run's files.
 const FILE: &str = "server.json";
+
+/// The error of the time at which a process was started: the system states the time of its own start in seconds.
+const CLOCK_ERROR: Duration = Duration::from_secs(2);
+
+/// The file or directory that a server loaded.
+#[derive(Debug)]
+pub(super) struct LoadedFile {
+    /// The path that the settings name, or that the server states.
+    pub(super) path: PathBuf,
+    /// Whether only the server has stated it.
+    pub(super) is_stated: bool,
+}
+
+impl LoadedFile {
+    /// Returns the path at which this process finds it. A server that the run has not started may have other files at the same path, as in a
+    /// container.
+    fn file(&self, server: &RunServer, pid: Option<u32>) -> Option<PathBuf> {
+        if server.found_at().is_none() {
+            return Some(self.path.clone());
+        }
+        let of_process = pid.and_then(|pid| process_facts::file_of(pid, &self.path));
+        of_process.or_else(|| (!self.is_stated).then(|| self.path.clone()))
+    }
+}
 
 /// The evidence of a model server.
 #[derive(Debug, Serialize)]
@@ -41,6 +66,9 @@ pub(super) struct Evidence {
     model: Option<PathBuf>,
     /// `None` for a directory, and for a file that this process does not find.
     model_sha256: Option<String>,
+    /// Whether the model's file was changed after the server was started, which the run has not done.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(super) is_model_changed: bool,
     /// Whether a server that the run has not started has stated the model itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) is_model_stated: Option<bool>,
@@ -63,11 +91,26 @@ pub(super) struct Evidence {
     pub(super) own: Option<OwnCounts>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 impl Evidence {
     /// Reads what the running process is, and hashes program and model.
-    pub(super) fn of(server: &RunServer, model: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn of(server: &RunServer, model: Option<&LoadedFile>) -> io::Result<Self> {
         let process = server.process();
         let pid = process.as_ref().ok().map(|process| process.pid);
+        let file = model
+            .and_then(|model| model.file(server, pid))
+            .filter(|file| file.is_file());
+        let started = match &process {
+            Ok(process) if server.found_at().is_some() => process.started_at(),
+            _ => None,
+        };
+        let changed = file
+            .as_ref()
+            .and_then(|file| file.metadata().ok()?.modified().ok());
         let (command, environment) = match server.started_with() {
             Some((command, environment)) => (command.to_vec(), environment.clone()),
             None => (
@@ -84,11 +127,14 @@ impl Evidence {
             program_sha256: pid.and_then(process_facts::program_sha256),
             command,
             environment,
-            model: model.map(Path::to_owned),
-            model_sha256: match model {
-                Some(model) if model.is_file() => Some(sha256_of_file(model)?.hex()),
-                _ => None,
+            model: model.map(|model| model.path.clone()),
+            model_sha256: match &file {
+                Some(file) => Some(sha256_of_file(file)?.hex()),
+                None => None,
             },
+            is_model_changed: changed
+                .zip(started)
+                .is_some_and(|(changed, started)| changed > started + CLOCK_ERROR),
             is_model_stated: None,
             network_files: BTreeMap::new(),
             network_config: None,

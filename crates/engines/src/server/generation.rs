@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use regatta_tokenizer::Tokenizer;
 use regatta_types::{
-    benchmark::{Benchmark, Response},
+    benchmark::{Benchmark, Generation, Response},
     documents::EngineKind,
 };
 
@@ -11,9 +12,9 @@ use super::{
     answer::{AnswerReader, AnswerTokens},
     http::Connection,
     request_error::RequestError,
-    requests::Requests,
+    requests::{AnswerForm, Requests},
     run_server::RunServer,
-    watch::RequestCounter,
+    watch::{Probed, RequestCounter},
 };
 use crate::{Answers, Batch, Engine, EngineError, FirstTokens};
 
@@ -22,7 +23,7 @@ use crate::{Answers, Batch, Engine, EngineError, FirstTokens};
 pub(super) struct Prompts {
     /// Tokens of the longest prompt.
     pub(super) length: usize,
-    pub(super) max_tokens: usize,
+    pub(super) generation: Generation,
 }
 
 impl Prompts {
@@ -47,7 +48,7 @@ impl Prompts {
         })?;
         Ok(Self {
             length: inputs.longest,
-            max_tokens: generation.max_tokens,
+            generation,
         })
     }
 
@@ -72,8 +73,10 @@ impl Prompts {
 pub(super) struct GenerationStream {
     server: Arc<RunServer>,
     connection: Connection,
-    requests: Requests,
+    requests: Arc<Requests>,
     prompts: Prompts,
+    /// Makes texts of prompts and tokens of answers, for a server that takes and returns texts.
+    tokenizer: Option<Arc<Tokenizer>>,
     counter: Arc<RequestCounter>,
     has_warned: bool,
 }
@@ -81,24 +84,27 @@ pub(super) struct GenerationStream {
 impl GenerationStream {
     pub(super) fn new(
         server: &Arc<RunServer>,
-        requests: Requests,
+        requests: &Arc<Requests>,
         prompts: Prompts,
+        tokenizer: Option<&Arc<Tokenizer>>,
         counter: Arc<RequestCounter>,
     ) -> Self {
         Self {
             connection: server.patient_connection(),
             server: Arc::clone(server),
-            requests,
+            requests: Arc::clone(requests),
             prompts,
+            tokenizer: tokenizer.cloned(),
             counter,
             has_warned: false,
         }
     }
 
-    fn generate(&mut self, prompt: &[i32], mut first: impl FnMut(i32)) -> Result<Vec<i32>, RequestError> {
+    fn generate(&mut self, prompt: &[i32], mut first: impl FnMut(i32)) -> Result<AnswerTokens, RequestError> {
         let requests = &self.requests;
-        let body = requests.body(prompt);
-        let mut reader = AnswerReader::new(requests);
+        let tokenizer = self.tokenizer.as_deref();
+        let body = requests.body(prompt, tokenizer).map_err(RequestError::Prompt)?;
+        let mut reader = AnswerReader::new(requests, tokenizer);
         let mut is_first = requests.is_streaming;
         let answered = self.connection.post(&requests.path, &body, &mut |part| {
             reader.receive(part);
@@ -110,34 +116,46 @@ impl GenerationStream {
         match answered {
             Ok(end) => {
                 let answer = reader.finish(end)?;
-                self.counter.add(answer.generated.unwrap_or(answer.tokens.len()));
-                self.warn_of_withheld(&answer);
-                Ok(answer.tokens)
+                self.counter.add(answer.count());
+                self.warn_of_other_count(&answer);
+                Ok(answer)
             }
             Err(error) => Err(RequestError::of(error, &self.server)),
         }
     }
 
+    /// Warns once of an answer with another number of tokens than the server generated: llama.cpp keeps back those that do not end a character, and
+    /// the tokens of a text need not be those that made it.
+    fn warn_of_other_count(&mut self, answer: &AnswerTokens) {
+        let sent = answer.tokens.len();
+        let Some(generated) = answer.generated.filter(|&generated| generated != sent) else {
+            return;
+        };
+        let of_text = matches!(self.requests.answer, AnswerForm::Text { .. });
+        if self.has_warned || (generated < sent && !of_text) {
+            return;
+        }
+        self.has_warned = true;
+        if of_text {
+            tracing::warn!(
+                "the text of an answer has {sent} tokens, and the server generated {generated}; responses contain the former, and LoadGen counts the latter"
+            );
+        } else {
+            tracing::warn!(
+                "the server sent {sent} of the {generated} tokens of an answer; responses contain only those that were sent"
+            );
+        }
+    }
+}
+
+impl Probed for GenerationStream {
     /// Checks that the server answers a prompt of one token with tokens.
-    pub(super) fn probe(&mut self) -> Result<(), RequestError> {
+    fn probe(&mut self) -> Result<(), RequestError> {
         // A server that does not answer is not waited for as during a run.
         let of_run = std::mem::replace(&mut self.connection, self.server.connection());
         let answered = self.generate(&[0], |_| {}).map(drop);
         self.connection = of_run;
         answered
-    }
-
-    /// Warns once of an answer without all of its tokens: llama.cpp keeps back those that do not end a character.
-    fn warn_of_withheld(&mut self, answer: &AnswerTokens) {
-        let sent = answer.tokens.len();
-        if let Some(generated) = answer.generated.filter(|&generated| generated > sent)
-            && !self.has_warned
-        {
-            self.has_warned = true;
-            tracing::warn!(
-                "the server sent {sent} of the {generated} tokens of an answer; responses contain only those that were sent"
-            );
-        }
     }
 }
 
@@ -147,7 +165,7 @@ impl Engine for GenerationStream {
     }
 
     fn answer_bytes(&self) -> usize {
-        self.prompts.max_tokens * size_of::<i32>()
+        self.prompts.generation.max_tokens * size_of::<i32>()
     }
 
     fn streams_tokens(&self) -> bool {
@@ -169,13 +187,21 @@ impl Engine for GenerationStream {
         batch.copy_input(sample.len(), &(0..sample.len()), &mut sample)?;
         let prompt = self.prompts.tokens(&sample);
         let generated = self.generate(&prompt, |token| first_tokens(0, &token.to_le_bytes()));
-        let tokens = generated.map_err(|source| EngineError::Compute {
+        let answer = generated.map_err(|source| EngineError::Compute {
             engine: EngineKind::Server,
             samples,
             source: source.into(),
         })?;
-        let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
-        answers.push_generated(&bytes, tokens.len());
+        let bytes: Vec<u8> = answer
+            .tokens
+            .iter()
+            .flat_map(|token| token.to_le_bytes())
+            .collect();
+        let count = match self.requests.answer {
+            AnswerForm::TokenIds(_) => answer.tokens.len(),
+            AnswerForm::Text { .. } => answer.count(),
+        };
+        answers.push_generated(&bytes, count);
         Ok(())
     }
 }

@@ -11,6 +11,8 @@ use std::{
 const MAX_HEAD: usize = 32 << 10;
 /// The maximum size of an answer, of an event, and of a chunk, in bytes.
 const MAX_BODY: usize = 64 << 20;
+/// The maximum size of the tensors in an answer. Its head has a part of the limit.
+pub(super) const MAX_ANSWER: usize = MAX_BODY - (1 << 20);
 const MAX_HEADERS: usize = 64;
 /// How long a connection may take to open. The server is on this machine.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -93,13 +95,24 @@ impl Connection {
         document: &[u8],
         receive: &mut dyn FnMut(&[u8]),
     ) -> Result<BodyEnd, HttpError> {
+        self.post_as("application/json", path, document, receive)
+    }
+
+    /// As [`post`](Self::post), with a body of another type.
+    pub(super) fn post_as(
+        &mut self,
+        content_type: &str,
+        path: &str,
+        body: &[u8],
+        receive: &mut dyn FnMut(&[u8]),
+    ) -> Result<BodyEnd, HttpError> {
         let mut request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
             self.address,
-            document.len()
+            body.len()
         )
         .into_bytes();
-        request.extend_from_slice(document);
+        request.extend_from_slice(body);
         self.exchange(&request, receive).map(|head| head.end)
     }
 

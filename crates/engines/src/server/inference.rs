@@ -7,7 +7,7 @@ use regatta_types::documents::EngineKind;
 use super::{
     http::{Connection, Head},
     kserve::{self, OutputPart, RequestedTensor, TensorPlace},
-    network::{OutputTensor, ServedNetwork},
+    network::{InputTensor, OutputTensor, ServedNetwork},
     region::{RegionError, SharedRegion},
     request_error::RequestError,
     run_server::RunServer,
@@ -25,9 +25,16 @@ pub(super) struct InferenceStream {
     counter: Arc<RequestCounter>,
     region: Option<SharedRegion>,
     path: String,
-    head: String,
+    /// The samples for which `request` has a head and space for tensors.
+    written_for: usize,
+    /// The bytes of the head of `request`.
+    head: usize,
     request: Vec<u8>,
+    /// A tensor on its way to shared memory.
+    tensor: Vec<u8>,
     response: Vec<u8>,
+    /// Outputs from shared memory.
+    outputs: Vec<u8>,
 }
 
 impl InferenceStream {
@@ -45,9 +52,12 @@ impl InferenceStream {
             batch,
             counter: Arc::clone(counter),
             region: None,
-            head: String::new(),
+            written_for: 0,
+            head: 0,
             request: Vec::new(),
+            tensor: Vec::new(),
             response: Vec::new(),
+            outputs: Vec::new(),
         }
     }
 
@@ -57,6 +67,7 @@ impl InferenceStream {
         let rows = rows.chain(self.network.outputs.iter().map(OutputTensor::row));
         let bytes = rows.sum::<usize>() * self.batch;
         self.region = Some(SharedRegion::register(&mut self.server.connection(), bytes)?);
+        self.written_for = 0;
         Ok(())
     }
 
@@ -69,14 +80,13 @@ impl InferenceStream {
         };
         // A server that does not answer is not waited for as during a run.
         let of_run = std::mem::replace(&mut self.connection, self.server.connection());
-        self.write_head(1);
         let written = self.write_request(&batch).map_err(RequestError::from);
         let answered = written.and_then(|()| self.exchange());
         self.connection = of_run;
         answered
     }
 
-    /// Writes the JSON document of a request for `size` samples.
+    /// Writes the head of a request for `size` samples, and makes space for tensors behind it.
     fn write_head(&mut self, size: usize) {
         let region = self.region.as_ref().map(|region| region.name.as_str());
         let mut offset = 0;
@@ -99,67 +109,70 @@ impl InferenceStream {
                 place: place(input.row),
             })
             .collect();
+        let in_body: usize = match region {
+            Some(_) => 0,
+            None => inputs.iter().map(|input| input.bytes).sum(),
+        };
         let outputs = self.network.outputs.iter().map(|output| RequestedTensor {
             name: &output.name,
             form: None,
             bytes: size * output.row(),
             place: place(output.row()),
         });
-        self.head.clear();
-        kserve::write_head(size, inputs.into_iter(), outputs, &mut self.head);
+        let mut document = String::new();
+        kserve::write_head(size, inputs.into_iter(), outputs, &mut document);
+        self.request.clear();
+        self.connection
+            .write_head(&self.path, document.len(), in_body, &mut self.request);
+        self.request.extend_from_slice(document.as_bytes());
+        self.head = self.request.len();
+        self.request.resize(self.head + in_body, 0);
+        self.written_for = size;
     }
 
-    /// Writes the request of a batch, whose head is written, and the batch's inputs to the request or to shared memory.
+    /// Writes the batch's inputs to the request or to shared memory.
     fn write_request(&mut self, batch: &Batch<'_>) -> Result<(), EngineError> {
         let size = batch.samples.len();
+        if self.written_for != size {
+            self.write_head(size);
+        }
         let Self {
             network,
             region,
             request,
-            head,
+            tensor,
             ..
         } = self;
-        let in_body: usize = match region {
-            Some(_) => 0,
-            None => network.inputs.iter().map(|input| size * input.row).sum(),
-        };
-        request.clear();
-        self.connection
-            .write_head(&self.path, head.len(), in_body, request);
-        request.extend_from_slice(head.as_bytes());
-        let body = request.len();
+        let mut body = &mut request[self.head..];
         let mut offset = 0;
         for input in &network.inputs {
             let bytes = size * input.row;
-            if let (Some(region), Input::Contiguous(sample)) = (region.as_ref(), batch.input)
-                && input.conversion == Conversion::None
-                && input.part.len() == network.sample_bytes
-                && sample.len() == bytes
-            {
-                region
-                    .write(sample, offset)
-                    .map_err(|source| failed(size, source))?;
-                return Ok(());
-            }
-            let begin = request.len();
-            request.resize(begin + bytes, 0);
-            let tensor = &mut request[begin..];
-            match input.conversion {
-                Conversion::None => batch.copy_input(network.sample_bytes, &input.part, tensor)?,
-                conversion => {
-                    let places = tensor.chunks_exact_mut(input.row);
-                    batch.each_sample(network.sample_bytes, places, |sample, place| {
-                        conversion.put(&sample[input.part.clone()], place);
-                    })?;
+            let Some(region) = region else {
+                let (own, rest) = body.split_at_mut(bytes);
+                body = rest;
+                write_tensor(batch, network, input, own)?;
+                continue;
+            };
+            let write = |bytes: &[u8]| {
+                let written = region.write(bytes, offset);
+                written.map_err(|source| failed(size, source))
+            };
+            match batch.input {
+                // The samples are the tensor.
+                Input::Contiguous(samples)
+                    if input.conversion == Conversion::None
+                        && input.part.len() == network.sample_bytes
+                        && samples.len() == bytes =>
+                {
+                    write(samples)?;
+                }
+                _ => {
+                    tensor.resize(bytes, 0);
+                    write_tensor(batch, network, input, tensor)?;
+                    write(tensor)?;
                 }
             }
-            if let Some(region) = region {
-                region
-                    .write(tensor, offset)
-                    .map_err(|source| failed(size, source))?;
-                request.truncate(body);
-                offset += self.batch * input.row;
-            }
+            offset += self.batch * input.row;
         }
         Ok(())
     }
@@ -178,7 +191,6 @@ impl InferenceStream {
 
     fn compute(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), RequestError> {
         let size = batch.samples.len();
-        self.write_head(size);
         self.write_request(batch)?;
         let parts = self.exchange()?;
         let outputs = self.network.outputs.iter().zip(&parts);
@@ -189,15 +201,14 @@ impl InferenceStream {
             return Err(RequestError::Rows { name, shape, size });
         }
         if let Some(region) = &self.region {
-            // The outputs follow each other as if they were in the body.
             let inputs = self.network.inputs.iter().map(|input| input.row * self.batch);
-            let (mut offset, mut end) = (inputs.sum::<usize>(), 0);
+            let (mut offset, mut begin) = (inputs.sum::<usize>(), 0);
+            self.outputs.resize(self.network.answer_bytes(size), 0);
             for output in &self.network.outputs {
-                let begin = end;
-                end += size * output.row();
-                self.response.resize(end, 0);
-                region.read(&mut self.response[begin..end], offset)?;
+                let end = begin + size * output.row();
+                region.read(&mut self.outputs[begin..end], offset)?;
                 offset += output.row() * self.batch;
+                begin = end;
             }
         }
         let mut begin = 0;
@@ -205,7 +216,10 @@ impl InferenceStream {
             .map(|(output, part)| {
                 let in_region = begin..begin + size * output.row();
                 begin = in_region.end;
-                &self.response[part.bytes.clone().unwrap_or(in_region)]
+                match part.bytes.clone() {
+                    Some(in_body) => &self.response[in_body],
+                    None => &self.outputs[in_region],
+                }
             })
             .collect();
         self.network.push_answers(batch.samples, &bytes, answers);
@@ -240,6 +254,24 @@ impl Engine for InferenceStream {
                 source: source.into(),
             },
         })
+    }
+}
+
+/// Writes an input of a batch.
+fn write_tensor(
+    batch: &Batch<'_>,
+    network: &ServedNetwork,
+    input: &InputTensor,
+    tensor: &mut [u8],
+) -> Result<(), EngineError> {
+    match input.conversion {
+        Conversion::None => batch.copy_input(network.sample_bytes, &input.part, tensor),
+        conversion => {
+            let places = tensor.chunks_exact_mut(input.row);
+            batch.each_sample(network.sample_bytes, places, |sample, place| {
+                conversion.put(&sample[input.part.clone()], place);
+            })
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod answer;
 mod driver;
 mod evidence;
 mod found_server;
+mod generate;
 mod generation;
 mod http;
 mod inference;
@@ -27,8 +28,10 @@ mod request_error;
 mod requests;
 mod run_server;
 mod server_error;
+mod speech;
 #[cfg(test)]
 mod tests;
+mod transcribe;
 mod watch;
 
 use std::{
@@ -38,17 +41,18 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use regatta_catalogue::servers;
+use regatta_catalogue::servers::{self, ServedWork};
 use regatta_tensorrt::Model;
+use regatta_tokenizer::Tokenizer;
 use regatta_types::{benchmark::Response, documents::EngineKind, engine_settings::EngineSettings};
 use serde_json::Value;
 
 pub use self::model_server::ModelServer;
 use self::{
     driver::{CommandValues, ServerDriver},
-    evidence::Evidence,
+    evidence::{Evidence, LoadedFile},
     generation::{GenerationStream, Prompts},
-    http::HttpError,
+    http::{HttpError, MAX_ANSWER},
     inference::InferenceStream,
     kserve::NetworkDescription,
     network::ServedNetwork,
@@ -56,15 +60,20 @@ use self::{
     repository::{Kserve, ModelRepository},
     request_error::RequestError,
     run_server::RunServer,
-    watch::{RequestCounter, ServerWatch},
+    speech::{Recordings, SpeechRequests, SpeechStream},
+    watch::{Probed, RequestCounter, ServerWatch},
 };
 use super::{
     Description, Engine, EngineBackend, EngineError, EnginePlan, EngineRequest, LoadRequest, Loaded,
-    ModelMismatch, NetworkLoop, model_file,
+    ModelMismatch, NetworkLoop, model_file, waveform::WaveformReader,
 };
 
 /// The name of the file with the server's output, in the run's files.
 const LOG: &str = "server.log";
+/// The maximum size of a network's configuration in the run's evidence.
+const MAX_CONFIG: usize = 256 << 10;
+/// The warning about prompts that are parts of a chat.
+const CHAT: &str = "prompts were sent as texts to a chat, whose template adds tokens that the data set does not have: the closed division requires its prompts";
 
 /// The `server` engine with the settings of a run.
 pub(super) struct ServerBackend {
@@ -77,6 +86,7 @@ pub(super) struct ServerBackend {
     is_streaming: bool,
     /// The directory of the run's files.
     files: PathBuf,
+    scratch: Option<PathBuf>,
     started: Mutex<Option<StartedServer>>,
 }
 
@@ -85,6 +95,8 @@ struct StartedServer {
     watch: ServerWatch,
     /// The run's requests to it.
     counter: Arc<RequestCounter>,
+    /// Whether answers are decoded with beam search.
+    has_beams: bool,
     /// Dropped after the server has ended.
     _repository: Option<ModelRepository>,
 }
@@ -94,12 +106,19 @@ impl EngineBackend for ServerBackend {
         let driver = ServerDriver::named(request.settings.server.as_deref());
         let driver = driver.map_err(|error| EngineError::Settings(error.into()))?;
         let mut plan = EnginePlan::of_threads(request);
-        let mut checked = request.settings.check_server_address();
-        if driver.kserve.is_none() {
+        let of_networks = driver.kserve.is_some();
+        if !of_networks {
             plan.requested_batch = Some(1);
-            checked = checked.and_then(|()| servers::check_without_networks(request.settings));
         }
+        let checked = request.settings.check_server_address();
+        let checked = checked.and_then(|()| servers::check_work(request.settings, of_networks));
         checked.map_err(|error| EngineError::Settings(error.into()))?;
+        if let (false, Response::Tokens, Some(generation)) =
+            (of_networks, request.model.response, &request.model.generation)
+        {
+            let requests = driver.requests(generation, request.sends_first_tokens);
+            requests.map_err(|error| EngineError::Settings(error.into()))?;
+        }
         Ok(Self {
             driver,
             plan,
@@ -107,6 +126,7 @@ impl EngineBackend for ServerBackend {
             model: named_model(request.settings, request.scratch),
             is_streaming: request.sends_first_tokens,
             files: request.files.to_owned(),
+            scratch: request.scratch.map(Path::to_owned),
             started: Mutex::default(),
         })
     }
@@ -120,9 +140,10 @@ impl EngineBackend for ServerBackend {
     }
 
     fn load(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
-        match &self.driver.kserve {
-            Some(kserve) => self.load_network(request, kserve),
-            None => self.load_prompts(request),
+        match (&self.driver.kserve, ServedWork::of(&request.benchmark.model)) {
+            (Some(kserve), _) => self.load_network(request, kserve),
+            (None, ServedWork::Speech) => self.load_speech(request),
+            (None, _) => self.load_prompts(request),
         }
     }
 
@@ -131,8 +152,11 @@ impl EngineBackend for ServerBackend {
         started.as_mut().map_or_else(
             || Ok(Vec::new()),
             |started| {
-                let own = started.counter.counts();
-                started.watch.end(Some(own)).map_err(unavailable)
+                // Servers make several requests of one that is decoded with beam search.
+                let own = (!started.has_beams).then(|| started.counter.counts());
+                let mut warnings = started.watch.end(own).map_err(unavailable)?;
+                warnings.extend(self.driver.is_chat().then(|| CHAT.to_owned()));
+                Ok(warnings)
             },
         )
     }
@@ -142,28 +166,94 @@ impl ServerBackend {
     /// Starts or finds a server that generates tokens.
     fn load_prompts(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         let prompts = Prompts::of(request.benchmark)?;
-        let requests = self.driver.requests(prompts.max_tokens, self.is_streaming);
+        let requests = self.driver.requests(&prompts.generation, self.is_streaming);
         let requests = requests.map_err(|error| EngineError::Settings(error.into()))?;
-        let needed = request.streams * (prompts.max_tokens + prompts.length);
+        let tokenizer = match requests.need_tokenizer() {
+            true => Some(Arc::new(self.tokenizer(request)?.ok_or_else(|| {
+                EngineError::NotForServer {
+                    benchmark: request.benchmark.name.clone(),
+                    reason: "its prompts are token ids, the driver sends texts, and no tokenizer is in `[accuracy.summaries]` of its file".to_owned(),
+                }
+            })?)),
+            false => None,
+        };
+        let requests = Arc::new(requests);
+        let max_tokens = prompts.generation.max_tokens;
+        let size = RequestSize {
+            max_tokens,
+            tokens: max_tokens + prompts.length,
+        };
+        self.load_requests(request, size, |server, counter| {
+            GenerationStream::new(server, &requests, prompts, tokenizer.as_ref(), counter)
+        })
+    }
+
+    /// Starts or finds a server that transcribes speech.
+    fn load_speech(&self, request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+        let recordings = Recordings::of(request.benchmark)?;
+        let transcribe = self.driver.transcribe();
+        let transcribe = transcribe.map_err(|error| EngineError::Settings(error.into()))?;
+        if self.model.is_none() && self.settings.server_address.is_none() {
+            let missing = "the setting `server_model` is missing: a server does not load the networks of the benchmark's file; hint: it names the model's file or directory below the scratch directory";
+            return Err(EngineError::Settings(missing.into()));
+        }
+        let tokenizer = match transcribe.count {
+            Some(_) => None,
+            None => self.tokenizer(request)?,
+        };
+        let requests = Arc::new(SpeechRequests::new(transcribe, recordings, tokenizer));
+        let size = RequestSize {
+            max_tokens: recordings.max_tokens,
+            tokens: recordings.max_tokens + recordings.steps,
+        };
+        let model = &request.benchmark.model;
+        self.load_requests(request, size, |server, counter| {
+            SpeechStream::new(server, &requests, WaveformReader::new(model, 1), counter)
+        })
+    }
+
+    /// Returns the tokenizer of the benchmark, if it has one.
+    fn tokenizer(&self, request: &LoadRequest<'_>) -> Result<Option<Tokenizer>, EngineError> {
+        let file = request.benchmark.tokenizer_file();
+        let place = |file: String| {
+            self.scratch
+                .as_ref()
+                .map_or_else(|| PathBuf::from(&file), |scratch| scratch.join(&file))
+        };
+        let read = file.map(|file| Tokenizer::read(&place(file))).transpose();
+        read.map_err(|error| EngineError::Settings(error.into()))
+    }
+
+    /// Starts or finds a server, and makes a stream of requests for each connection.
+    fn load_requests<S: Engine + Probed + 'static>(
+        &self,
+        request: &LoadRequest<'_>,
+        size: RequestSize,
+        stream: impl Fn(&Arc<RunServer>, Arc<RequestCounter>) -> S,
+    ) -> Result<Loaded, EngineError> {
         let server = self.server(CommandValues {
             model: self.model.as_ref().unwrap_or(&request.model_file),
             repository: None,
             listen: self.address(),
-            context: self.settings.server_context.unwrap_or(needed),
+            context: self
+                .settings
+                .server_context
+                .unwrap_or(request.streams * size.tokens),
             parallel: request.streams,
-            max_tokens: prompts.max_tokens,
+            max_tokens: size.max_tokens,
         })?;
-        let stream =
-            |counter: &Arc<_>| GenerationStream::new(&server, requests.clone(), prompts, Arc::clone(counter));
         let loaded = watch::check(&self.driver, &server, self.expected_model(request), |_| {
-            let probed = stream(&Arc::default()).probe();
+            let probed = stream(&server, Arc::default()).probe();
             probed.map_err(|error| ProbeError::Request(error.into()))
         })
         .map_err(unavailable)?;
-        let evidence = Evidence::of(&server, loaded.as_deref()).map_err(unavailable)?;
+        let evidence = Evidence::of(&server, loaded.as_ref()).map_err(unavailable)?;
         let description = describe(self.driver.title.clone(), &evidence);
-        let counter = self.begin(&server, evidence, None)?;
-        let engines = (0..request.streams).map(|_| Box::new(stream(&counter)) as Box<dyn Engine>);
+        let generation = request.benchmark.model.generation;
+        let has_beams = generation.is_some_and(|generation| generation.beams.is_some());
+        let counter = self.begin(&server, evidence, None, has_beams)?;
+        let engines =
+            (0..request.streams).map(|_| Box::new(stream(&server, Arc::clone(&counter))) as Box<dyn Engine>);
         Ok(Loaded {
             description,
             engines: engines.collect(),
@@ -206,13 +296,28 @@ impl ServerBackend {
         let mut stream = InferenceStream::new(&server, network.clone(), batch, &Arc::default());
         let outputs = stream.probe().map_err(|error| explain(&server, error))?;
         network.take_sizes(&outputs, request).map_err(unfit)?;
-        let mut evidence = Evidence::of(&server, self.expected_model(request)).map_err(unavailable)?;
-        evidence.network_config = found.config;
+        if !kserve.shared_memory {
+            let bytes = network.answer_bytes(batch);
+            if bytes > MAX_ANSWER {
+                return Err(explain(&server, RequestError::LargeAnswer { batch, bytes }));
+            }
+        }
+        let loaded = self.expected_model(request).map(|path| LoadedFile {
+            path: path.to_owned(),
+            is_stated: false,
+        });
+        let mut evidence = Evidence::of(&server, loaded.as_ref()).map_err(unavailable)?;
+        evidence.network_config = found
+            .config
+            .filter(|config| config.to_string().len() <= MAX_CONFIG);
         if repository.is_some() {
             evidence.network_files = kserve.further_files();
         }
         let description = describe(format!("{} {}", self.driver.title, found.version), &evidence);
-        let counter = self.begin(&server, evidence, repository)?;
+        let counter = self.begin(&server, evidence, repository, false)?;
+        if kserve.shared_memory && server.found_at().is_some() {
+            region::unregister_stale(&mut server.connection());
+        }
         let engine = || -> Result<Box<dyn Engine>, EngineError> {
             let mut stream = InferenceStream::new(&server, network.clone(), batch, &counter);
             if kserve.shared_memory {
@@ -259,6 +364,7 @@ impl ServerBackend {
 
     /// Starts the server, or finds the one that the settings name.
     fn server(&self, values: CommandValues<'_>) -> Result<Arc<RunServer>, EngineError> {
+        fs::create_dir_all(&self.files).map_err(unavailable)?;
         let server = match self.settings.server_address {
             Some(address) => RunServer::find(&self.driver, address.0),
             None => RunServer::start(&self.driver, values, &self.files.join(LOG)),
@@ -272,18 +378,28 @@ impl ServerBackend {
         server: &Arc<RunServer>,
         evidence: Evidence,
         repository: Option<ModelRepository>,
+        has_beams: bool,
     ) -> Result<Arc<RequestCounter>, EngineError> {
         let counter = Arc::default();
-        fs::create_dir_all(&self.files).map_err(unavailable)?;
         let watch = ServerWatch::begin(&self.driver, server, evidence, &self.files);
         let started = StartedServer {
             watch: watch.map_err(unavailable)?,
             counter: Arc::clone(&counter),
+            has_beams,
             _repository: repository,
         };
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
         Ok(counter)
     }
+}
+
+/// The size of a request for generated tokens.
+#[derive(Debug, Clone, Copy)]
+struct RequestSize {
+    /// Tokens of the longest answer.
+    max_tokens: usize,
+    /// Tokens of the longest prompt and answer.
+    tokens: usize,
 }
 
 /// Checks that a server of networks can compute the benchmark's answers.

@@ -65,8 +65,8 @@ impl ModelServer {
         let probed = watch::check(&driver, &server, Some(&model), |connection| {
             probe.map_or(Ok(()), |probe| probe.check(connection, &model))
         });
-        probed.map_err(unavailable)?;
-        let evidence = Evidence::of(&server, Some(&model)).map_err(unavailable)?;
+        let loaded = probed.map_err(unavailable)?;
+        let evidence = Evidence::of(&server, loaded.as_ref()).map_err(unavailable)?;
         let description = format!("{}: {}", driver.title, evidence.place());
         let watch = ServerWatch::begin(&driver, &Arc::new(server), evidence, files);
         Ok(Self {

@@ -153,6 +153,12 @@ impl ServedNetwork {
         Ok(())
     }
 
+    /// Returns the bytes of the outputs of `size` samples.
+    pub(super) fn answer_bytes(&self, size: usize) -> usize {
+        let rows = self.outputs.iter().map(OutputTensor::row);
+        size.saturating_mul(rows.sum())
+    }
+
     /// Returns whether an output's part of a response has the rows of `size` samples.
     pub(super) fn has_rows(output: &OutputTensor, part: &OutputPart, size: usize) -> bool {
         let is_complete = |bytes: &Range<usize>| bytes.len() == size * output.row();

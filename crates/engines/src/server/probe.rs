@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    answer::{AnswerError, beginning},
+    answer::{AnswerError, beginning, reasons},
     http::{Connection, HttpError},
     placeholders::unknown_placeholder,
 };
@@ -19,8 +19,8 @@ use super::{
 /// The placeholders of a probe.
 const IN_PROBES: &[&str] = &["model"];
 
-/// The beginnings of the text of a reasoning model whose server leaves the reasoning in the text.
-const REASONING_MARKS: [&str; 2] = ["<think>", "<|channel|>analysis"];
+/// The maximum size of a path in bytes, as Linux has it.
+const MAX_PATH: usize = 4096;
 
 /// A request that a server for clients answers once, after it is ready.
 #[derive(Debug, Clone, Deserialize)]
@@ -59,16 +59,10 @@ pub(super) enum ProbeError {
     Answer(#[from] AnswerError),
     #[error(transparent)]
     Request(Box<dyn Error + Send + Sync>),
-    #[error("the server's answer has no text at {pointer}: {text}")]
-    NoText { pointer: String, text: String },
     #[error("the server's answer is empty: {0}")]
     Empty(String),
     #[error("the server's answer does not contain `{expected}`: {text}")]
     Garbage { expected: String, text: String },
-    #[error(
-        "the model reasons before it answers, which the benchmark forbids: {0}; hint: switch its chat template's reasoning off"
-    )]
-    Reasons(String),
     #[error("the server has loaded another model, {found}, instead of {expected}")]
     OtherModel { found: String, expected: String },
 }
@@ -104,14 +98,14 @@ impl Probe {
             .and_then(text_at)
             .filter(|text| !text.is_empty())
         {
-            return Err(ProbeError::Reasons(shown(reasoning)));
+            return Err(AnswerError::Reasons(shown(reasoning)).into());
         }
-        let text = text_at(&self.text).ok_or_else(|| ProbeError::NoText {
+        let text = text_at(&self.text).ok_or_else(|| AnswerError::NoText {
             pointer: self.text.clone(),
             text: beginning(&document),
         })?;
-        if REASONING_MARKS.iter().any(|mark| text.starts_with(mark)) {
-            return Err(ProbeError::Reasons(shown(text)));
+        if reasons(text) {
+            return Err(AnswerError::Reasons(shown(text)).into());
         }
         match &self.contains {
             _ if text.is_empty() => Err(ProbeError::Empty(beginning(&document))),
@@ -140,10 +134,12 @@ impl LoadedModel {
         let document = connection.get_document(&self.path)?;
         let value = parsed(&document)?;
         let found = value.pointer(&self.model).and_then(Value::as_str);
-        let found = found.ok_or_else(|| ProbeError::NoText {
-            pointer: self.model.clone(),
-            text: beginning(&document),
-        })?;
+        let found = found
+            .filter(|path| path.len() <= MAX_PATH)
+            .ok_or_else(|| AnswerError::NoText {
+                pointer: self.model.clone(),
+                text: beginning(&document),
+            })?;
         Ok(directory.map_or_else(|| PathBuf::from(found), |directory| directory.join(found)))
     }
 }

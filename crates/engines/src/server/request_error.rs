@@ -2,8 +2,14 @@
 
 use std::io;
 
+use regatta_tokenizer::NotTokens;
+
 use super::{
-    answer::AnswerError, http::HttpError, kserve::KserveError, region::RegionError, run_server::RunServer,
+    answer::AnswerError,
+    http::{HttpError, MAX_ANSWER},
+    kserve::KserveError,
+    region::RegionError,
+    run_server::RunServer,
     server_error::ServerError,
 };
 use crate::EngineError;
@@ -33,6 +39,14 @@ pub(super) enum RequestError {
         shape: Vec<usize>,
         size: usize,
     },
+    #[error("the prompt is not of the benchmark's tokenizer")]
+    Prompt(#[source] NotTokens),
+    #[error(
+        "the outputs of {batch} samples have {} MiB, and an answer may have {}; hint: a smaller `batch_size`, or `shared_memory = true` in the driver",
+        .bytes >> 20,
+        MAX_ANSWER >> 20
+    )]
+    LargeAnswer { batch: usize, bytes: usize },
     #[error("shared memory cannot be read")]
     Memory(#[from] io::Error),
     #[error(transparent)]

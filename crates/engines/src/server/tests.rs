@@ -3,6 +3,7 @@
 mod found;
 mod llama;
 mod probes;
+mod texts;
 #[cfg(feature = "tract")]
 mod triton;
 
@@ -43,12 +44,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         # The next request may come on another connection before this one ends.
         current, mode = mode, mode.removeprefix("later ")
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        tokens = [token + 1 for token in request["prompt"]]
+        tokens = [token + request.get("n", 1) for token in request.get("prompt", [])]
         if current == "die": print("illegal instruction", flush=True); os._exit(7)
         if current == "busy": self.send_response(429); self.send_header("Content-Length", "8"); self.end_headers(); self.wfile.write(b"too many"); return
         if current == "text": body = b"hello"
+        elif "messages" in request: body = json.dumps({"choices": [{"message": {"content": "a b", "reasoning_content": "Let me see" if current == "reasons" else None}}]}).encode()
         else: body = json.dumps({"tokens": tokens}).encode()
-        if not request["stream"]:
+        if not request.get("stream"):
             self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers(); self.wfile.write(body)
         else:
             self.send_response(200); self.send_header("Transfer-Encoding", "chunked"); self.end_headers()
@@ -75,7 +77,7 @@ impl Bench {
             .find(|benchmark| benchmark.name == "llama3.1-8b-edge")
             .unwrap();
         benchmark.model.input_shape = vec![4];
-        benchmark.model.generation = Some(Generation { max_tokens: 8 });
+        benchmark.model.generation = Some(Generation::greedy(8));
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("fake.py"), FAKE).unwrap();
         fs::write(dir.path().join("model"), "weights").unwrap();
@@ -91,7 +93,8 @@ impl Bench {
         let text = format!(
             "schema = 1\ntitle = \"fake\"\ncommand = [{command}]\nenvironment = {{ MODE = \"{mode}\" }}\nstop_s = 5\n\
              ready = {{ path = \"/health\", within_s = 20 }}\n[generate]\npath = \"/generate\"\n\
-             body = '{{\"prompt\":{{prompt}},\"stream\":{{stream}}}}'\ntokens = \"/tokens\"\n"
+             body = '{{\"prompt\":{{prompt}},\"stream\":{{stream}}}}'\ntokens = \"/tokens\"\n\
+             beam_body = '{{\"prompt\":{{prompt}},\"n\":{{beams}},\"min_tokens\":{{min_tokens}}}}'\n"
         );
         fs::write(&path, text).unwrap();
         path
@@ -275,6 +278,39 @@ fn benchmarks_without_prompts_are_refused() {
     assert!(
         error.contains(
             "no model server computes the responses of benchmark llama3.1-8b-edge: its file has no"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn beams_are_requested_where_the_benchmark_decodes_with_them() {
+    let mut bench = Bench::new();
+    bench.is_streaming = true;
+    let generation = bench.benchmark.model.generation.as_mut().unwrap();
+    (generation.min_tokens, generation.beams) = (2, std::num::NonZeroUsize::new(4));
+    let mut loaded = bench.load("").unwrap();
+    // The made-up server adds the number of beams to each token. Nothing is streamed.
+    let sample: Vec<u8> = [5, 6, 7, 0, 3_i32]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let batch = Batch {
+        samples: &[0],
+        input: Input::Contiguous(&sample),
+    };
+    let mut answers = Answers::default();
+    loaded.engines[0].infer(&batch, &mut answers).unwrap();
+    let expected: Vec<u8> = [9, 10, 11_i32]
+        .iter()
+        .flat_map(|token| token.to_le_bytes())
+        .collect();
+    assert_eq!(answers.iter().next().unwrap(), expected);
+    assert!(!loaded.engines[0].streams_tokens());
+    let error = bench.configure_with(Path::new("llama-cpp"), &[]).err().unwrap();
+    assert!(
+        error.contains(
+            "the server driver llama.cpp has no `generate.beam_body`: its server does not decode with 4 beams"
         ),
         "{error}"
     );

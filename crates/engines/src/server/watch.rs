@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::Duration,
@@ -14,9 +14,10 @@ use std::{
 use super::{
     activity::{Activity, Counters, OwnCounts},
     driver::ServerDriver,
-    evidence::Evidence,
+    evidence::{Evidence, LoadedFile},
     http::Connection,
     probe::{self, ProbeError},
+    request_error::RequestError,
     run_server::RunServer,
     server_error::ServerError,
 };
@@ -25,6 +26,8 @@ use super::{
 const PAUSE: Duration = Duration::from_millis(100);
 /// The most readings for counters that other clients change all the time.
 const MAX_READINGS: usize = 10;
+/// The warning about a model whose hash is not known to be that of the loaded one.
+const MODEL_CHANGED: &str = "the model's file was changed after the server was started: the server may have loaded another content than that of `model_sha256`";
 /// The warning about a server of which nothing tells that it is still the same.
 const RESTART_UNKNOWN: &str = "whether the server was started again during the run is not known: its process cannot be seen, and its driver has no `activity.started`";
 
@@ -33,6 +36,8 @@ const RESTART_UNKNOWN: &str = "whether the server was started again during the r
 pub(super) struct RequestCounter {
     requests: AtomicU64,
     tokens: AtomicU64,
+    /// Whether the server did not state the tokens of an answer.
+    is_uncounted: AtomicBool,
 }
 
 impl RequestCounter {
@@ -41,12 +46,24 @@ impl RequestCounter {
         self.tokens.fetch_add(tokens as u64, Ordering::Relaxed);
     }
 
+    /// Counts a request whose tokens the server did not state.
+    pub(super) fn add_uncounted(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.is_uncounted.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn counts(&self) -> OwnCounts {
         OwnCounts {
             requests: self.requests.load(Ordering::Relaxed),
-            tokens: self.tokens.load(Ordering::Relaxed),
+            tokens: (!self.is_uncounted.load(Ordering::Relaxed)).then(|| self.tokens.load(Ordering::Relaxed)),
         }
     }
+}
+
+/// A stream of requests whose server must answer one before the run.
+pub(super) trait Probed {
+    /// Sends a request that each server of the driver can answer.
+    fn probe(&mut self) -> Result<(), RequestError>;
 }
 
 /// A server whose run has begun.
@@ -95,8 +112,9 @@ impl ServerWatch {
         self.evidence.own = own;
         self.evidence.write(&self.files).map_err(ServerError::Evidence)?;
         let unknown = self.is_restart_unknown().then(|| RESTART_UNKNOWN.to_owned());
+        let changed = self.evidence.is_model_changed.then(|| MODEL_CHANGED.to_owned());
         let (Some(before), Some(after)) = (self.evidence.before, after) else {
-            return Ok(Vec::from_iter(unknown));
+            return Ok(unknown.into_iter().chain(changed).collect());
         };
         if before.is_restarted(&after) {
             return Err(ServerError::Restarted(self.server.last_lines()));
@@ -110,6 +128,7 @@ impl ServerWatch {
             .into_iter()
             .chain(differences.into_iter().flatten())
             .chain(unknown)
+            .chain(changed)
             .collect())
     }
 
@@ -145,14 +164,14 @@ fn settled(activity: Option<&Activity>, server: &RunServer) -> Result<Option<Cou
     Ok(Some(last))
 }
 
-/// Checks that the server has loaded the model, if its driver says where to look, and makes a probe. Returns the model's path: `expected`, or
-/// what the server states.
+/// Checks that the server has loaded the model, if its driver says where to look, and makes a probe. Returns the model: `expected`, or what the
+/// server states.
 pub(super) fn check(
     driver: &ServerDriver,
     server: &RunServer,
     expected: Option<&Path>,
     probe: impl FnOnce(&mut Connection) -> Result<(), ProbeError>,
-) -> Result<Option<PathBuf>, ServerError> {
+) -> Result<Option<LoadedFile>, ServerError> {
     let mut connection = server.connection();
     let loaded = driver.loaded_model.as_ref();
     let stated = loaded.map(|loaded| loaded.stated(&mut connection, server.working_directory().as_deref()));
@@ -161,7 +180,11 @@ pub(super) fn check(
             probe::check_model(stated, expected)?;
         }
         probe(&mut connection)?;
-        Ok(expected.map(Path::to_owned).or(stated))
+        let path = expected.map(Path::to_owned).or(stated);
+        Ok(path.map(|path| LoadedFile {
+            path,
+            is_stated: expected.is_none(),
+        }))
     });
     checked.map_err(|error| server.explain(error))
 }

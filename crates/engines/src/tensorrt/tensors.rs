@@ -128,12 +128,22 @@ impl Tensors {
         let (outputs, answering) = answer_first(outputs, model).map_err(&unfit)?;
         let outputs: Vec<Row> = outputs
             .iter()
-            .map(|output| {
+            .enumerate()
+            .map(|(place, output)| {
                 if output.dims.first() == inputs[0].dims.first() && output.format == LINEAR {
                     self::row(output, false).map(|(row, _)| row).map_err(&unfit)
                 } else {
+                    let hint = if place < answering {
+                        ""
+                    } else {
+                        ", which outputs beside those of the answer need, too; hint: remove it from the network"
+                    };
                     Err(unfit(
-                        format!("its engine's output is {}, not one row per sample", shown(output)).into(),
+                        format!(
+                            "its engine's output is {}, not one row per sample{hint}",
+                            shown(output)
+                        )
+                        .into(),
                     ))
                 }
             })

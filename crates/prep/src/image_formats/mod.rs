@@ -24,6 +24,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Image, FormatError>> {
         [0x89, b'P', b'N', b'G', ..] => ("PNG", png::decode),
         [b'B', b'M', ..] => ("BMP", bmp::decode),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => ("WebP", webp::decode),
+        [b'G', b'I', b'F', b'8', ..] => ("GIF", |_| {
+            Err("GIF is not supported; hint: convert it to PNG".to_owned())
+        }),
         _ => return None,
     };
     Some(decoder(bytes).map_err(|reason| FormatError { format, reason }))

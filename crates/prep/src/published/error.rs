@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use regatta_datasets::published_hash::OtherFileError;
+use regatta_tokenizer::{NotTokens, TokenizerError};
 
 /// The error for a published file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,9 @@ pub enum PublishedError {
         /// The benchmark's name.
         benchmark: String,
     },
+    /// The tokenizer that makes prompts cannot be used.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
     /// The file is not the published one.
     #[error(transparent)]
     OtherFile(#[from] OtherFileError),
@@ -75,8 +79,8 @@ pub enum RecordError {
         record: usize,
         field: String,
     },
-    /// A record's prompt is no list of token ids.
-    #[error("`{field}` of record {record} is no list of token ids")]
+    /// A record's prompt is not a list of token ids.
+    #[error("`{field}` of record {record} is not a list of token ids")]
     Prompt {
         /// The record, from 1.
         record: usize,
@@ -91,6 +95,21 @@ pub enum RecordError {
         found: usize,
         /// The most that the model takes.
         longest: usize,
+    },
+    /// A record does not have a field of the prompt's template as a text.
+    #[error("`{field}` of record {record}, which the prompt contains, is missing or is not a text")]
+    PromptText {
+        /// The record, from 1.
+        record: usize,
+        field: String,
+    },
+    /// A prompt has no tokens.
+    #[error("the prompt of record {record} cannot become tokens")]
+    PromptTokens {
+        /// The record, from 1.
+        record: usize,
+        #[source]
+        source: NotTokens,
     },
     /// A caption cannot become tokens.
     #[error("the caption of record {record} has {fault}")]

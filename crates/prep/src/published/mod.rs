@@ -12,6 +12,7 @@ use std::path::Path;
 
 use regatta_datasets::published_hash;
 use regatta_fsutil::{hash::sha256_hex, regular_file};
+use regatta_tokenizer::Tokenizer;
 use regatta_types::benchmark::{Benchmark, PublishedFile};
 
 pub use self::error::PublishedError;
@@ -42,7 +43,7 @@ pub(crate) fn prepare(
     }
     let read = |file: &PublishedFile| checked(file, data, benchmark);
     let contents: Vec<Vec<u8>> = files.iter().map(read).collect::<Result<_, _>>()?;
-    let mut arrays = prompt_arrays(benchmark, files, &contents, data)?;
+    let mut arrays = prompt_arrays(benchmark, files, &contents, data, out)?;
     arrays.extend(captions::arrays(benchmark, files, &contents, data)?);
     let dir = out.join(&benchmark.dataset.dir);
     begin(&dir)?;
@@ -83,23 +84,40 @@ fn prompt_arrays(
     files: &[PublishedFile],
     contents: &[Vec<u8>],
     data: &Path,
+    scratch: &Path,
 ) -> Result<Vec<InputArray>, PrepError> {
     let mut with_prompts = files.iter().zip(contents);
-    let Some((file, field, bytes)) =
-        with_prompts.find_map(|(file, bytes)| Some((file, file.prompts.as_deref()?, bytes)))
+    let Some((file, bytes)) =
+        with_prompts.find(|(file, _)| file.prompts.is_some() || file.prompt_template.is_some())
     else {
         return Ok(Vec::new());
     };
+    let unsupported = |reason: &str| PrepError::UnsupportedSettings {
+        benchmark: benchmark.name.clone(),
+        reason: reason.to_owned(),
+    };
     let inputs = benchmark.model.prompt_inputs();
     let named = inputs.and_then(|inputs| Some((inputs.longest, [inputs.ids.name?, inputs.count.name?])));
-    let (longest, names) = named.ok_or_else(|| PrepError::UnsupportedSettings {
-        benchmark: benchmark.name.clone(),
-        reason: "prompts are for models with two named inputs: `int32` token ids, and an `int32` with their number".to_owned(),
+    let (longest, names) = named.ok_or_else(|| {
+        unsupported(
+            "prompts are for models with two named inputs: `int32` token ids, and an `int32` with their number",
+        )
     })?;
-    let read = Prompts::read(bytes, field, longest).map_err(|source| PublishedError::Form {
+    let form = |source| PublishedError::Form {
         path: data.join(&file.name),
         source,
-    })?;
+    };
+    let read = match (&file.prompts, &file.prompt_template) {
+        (Some(field), None) => Prompts::read(bytes, field, longest).map_err(form)?,
+        (None, Some(template)) => {
+            let path = benchmark.tokenizer_file().ok_or_else(|| {
+                unsupported("`prompt_template` needs the tokenizer of `[accuracy.summaries]`")
+            })?;
+            let tokenizer = Tokenizer::read(&scratch.join(path)).map_err(PublishedError::Tokenizer)?;
+            Prompts::of_template(bytes, template, &tokenizer, longest).map_err(form)?
+        }
+        _ => return Err(unsupported("a file has `prompts` or `prompt_template`, not both")),
+    };
     Ok(read.arrays(names).into())
 }
 

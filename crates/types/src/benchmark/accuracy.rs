@@ -218,13 +218,19 @@ pub enum AccuracyMetric {
 }
 
 impl AccuracyMetric {
+    /// The metrics whose values are not percentages.
+    pub(crate) const NOT_PERCENTAGES: [Self; 5] = [
+        Self::Dice,
+        Self::ClipFid,
+        Self::Auc,
+        Self::MeanSquaredError,
+        Self::Script,
+    ];
+
     /// Returns whether values are percentages.
     #[must_use]
-    pub const fn is_percentage(self) -> bool {
-        !matches!(
-            self,
-            Self::Dice | Self::ClipFid | Self::Auc | Self::MeanSquaredError | Self::Script
-        )
+    pub fn is_percentage(self) -> bool {
+        !Self::NOT_PERCENTAGES.contains(&self)
     }
 
     /// Returns the name of the metric in the official checker, if it has one. Of several figures, it is the first.

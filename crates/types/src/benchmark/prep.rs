@@ -334,6 +334,10 @@ pub struct PublishedFile {
     /// The field with the token ids of a record's prompt, which become the arrays of the model's two inputs: ids, and their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<String>,
+    /// The text of a record's prompt with `{FIELD}` for its fields, in place of `prompts`: the tokenizer of `[accuracy.summaries]` makes the token
+    /// ids of it. Tokens that the model does not take are cut off at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_template: Option<String>,
     /// The captions of the records, which become arrays of the model's inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captions: Option<CaptionTokens>,

@@ -6,7 +6,7 @@ use super::{AuditResult, Judgement, RunState, WindowCost};
 use crate::{
     DeviceId, RunId, StreamName,
     accuracy_line::{dice_line, map_line, rouge_line, squad_line, top1_line, word_accuracy_line},
-    benchmark::{BoundSide, FurtherBound},
+    benchmark::{AccuracyMetric, BoundSide, FurtherBound},
 };
 
 /// The coordinator's record of a run.
@@ -186,7 +186,8 @@ impl AccuracyResult {
     /// Whether value and target are percentages.
     #[must_use]
     pub fn is_percentage(&self) -> bool {
-        !matches!(&*self.metric, "DICE" | "CLIP_SCORE" | "AUC" | "MSE" | "figure")
+        let mut others = AccuracyMetric::NOT_PERCENTAGES.iter();
+        !others.any(|metric| metric.official_name() == self.metric)
     }
 
     /// Returns the reason why the responses are not a result for the complete dataset, if there is one. LoadGen writes one response for each

@@ -513,7 +513,7 @@ declare! {
         ignored_by: &[Null, Sim],
     }
 
-    /// The driver of the model server: how it is started, and how it is asked.
+    /// The driver of the model server: how it is started, and how requests to it are written.
     server: String {
         value_type: Text("a driver such as llama-cpp, or the path of a driver's file on the device"),
         default: "none: it must be set",

@@ -116,6 +116,24 @@ fn several_runs_use_one_server_and_leave_it_running() {
     }
     assert!(!bench.dir.path().join("server.log").exists());
 
+    // The hash is then that of another content.
+    let model = fs::File::options()
+        .write(true)
+        .open(bench.dir.path().join("model"))
+        .unwrap();
+    let usual = model.metadata().unwrap().modified().unwrap();
+    model.set_modified(usual + Duration::from_secs(60)).unwrap();
+    let (backend, mut loaded) = load(&bench, server.port, &[]).unwrap();
+    query(&mut loaded).unwrap();
+    let warnings = end(&backend).unwrap();
+    assert!(
+        warnings[0].starts_with("the model's file was changed after the server was started"),
+        "{warnings:?}"
+    );
+    assert_eq!(evidence(&bench)["is_model_changed"], true);
+    model.set_modified(usual).unwrap();
+    drop((loaded, backend));
+
     let (backend, mut loaded) = load(&bench, server.port, &[]).unwrap();
     let (other, mut other_loaded) = load(&bench, server.port, &[]).unwrap();
     query(&mut loaded).unwrap();
@@ -209,7 +227,9 @@ fn servers_that_cannot_be_used_are_explained() {
         .err()
         .unwrap();
     assert!(
-        error.contains("instance_group_count and server exclude each other: only a driver with `kserve`"),
+        error.contains(
+            "instance_group_count has no effect with the server's driver: only a driver with `kserve`"
+        ),
         "{error}"
     );
     let settings = [("server_model", "model"), ("server_address", "127.0.0.1:1")];

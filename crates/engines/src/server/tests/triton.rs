@@ -21,6 +21,8 @@ struct Resnet {
     dir: tempfile::TempDir,
     benchmark: Benchmark,
     driver: String,
+    /// Most samples in a batch.
+    batch: usize,
 }
 
 impl Resnet {
@@ -42,6 +44,7 @@ impl Resnet {
             dir,
             benchmark,
             driver,
+            batch: 4,
         }
     }
 
@@ -70,7 +73,7 @@ impl Resnet {
             image_sizes: Arc::default(),
             volumes: Arc::default(),
             sequences: Arc::new(SequenceBuckets::default()),
-            batch_sizes: &[1, 4],
+            batch_sizes: &[1, self.batch],
             takes_any_batch: true,
             streams,
         };
@@ -187,7 +190,7 @@ fn a_network_on_triton_answers_as_tract_does_in_the_body_and_in_shared_memory() 
         let named = fs::read_dir("/dev/shm").unwrap().filter(|file| {
             let name = file.as_ref().unwrap().file_name();
             name.to_string_lossy()
-                .starts_with(&format!("regatta-{}-", std::process::id()))
+                .contains(&format!("-{}-", std::process::id()))
         });
         assert_eq!(named.count(), 0);
         let evidence = fs::read(resnet.dir.path().join("server.json")).unwrap();
@@ -257,10 +260,40 @@ impl UserTriton {
 
     /// Returns the names of the regions of shared memory that it knows.
     fn regions(&self) -> String {
+        self.request("GET /v2/systemsharedmemory/status", "")
+    }
+
+    /// Registers a region of shared memory as a process did that has ended, and returns its name.
+    fn register_stale(&self) -> String {
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
+        let namespace: String = namespace
+            .to_string_lossy()
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect();
+        let name = format!("regatta-{namespace}-{}-5-0", ended.id());
+        let file = Path::new("/dev/shm").join(&name);
+        fs::write(&file, [0; 64]).unwrap();
+        let body = format!("{{\"key\":\"/{name}\",\"offset\":0,\"byte_size\":64}}");
+        let answer = self.request(
+            &format!("POST /v2/systemsharedmemory/region/{name}/register"),
+            &body,
+        );
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        fs::remove_file(file).unwrap();
+        name
+    }
+
+    fn request(&self, what: &str, body: &str) -> String {
         let mut connection = TcpStream::connect(&self.address).unwrap();
         // Triton does not find a path that arrives in pieces.
-        let request = b"GET /v2/systemsharedmemory/status HTTP/1.1\r\nConnection: close\r\n\r\n";
-        connection.write_all(request).unwrap();
+        let request = format!(
+            "{what} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        connection.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         connection.read_to_string(&mut answer).unwrap();
         answer
@@ -297,6 +330,8 @@ fn a_triton_that_runs_already_computes_its_own_network() {
     let expected = infer(&mut *tract.engines[0], &[1, 2, 3]);
     let address = triton.address.clone();
     let settings = [("server_address", address.as_str())];
+    let stale = triton.register_stale();
+    assert!(triton.regions().contains(&stale));
     for _ in 0..2 {
         let backend = resnet.configure(EngineKind::Server, &settings);
         let mut loaded = resnet.load(&*backend, 2).unwrap();
@@ -305,7 +340,10 @@ fn a_triton_that_runs_already_computes_its_own_network() {
         assert_eq!(loaded.description.runs_on, format!("tritonserver at {address}"));
         assert_eq!(backend.end_run().map_err(|error| chain(&error)), Ok(Vec::new()));
         let regions = triton.regions();
-        assert!(regions.contains("regatta-"), "{regions}");
+        assert!(
+            regions.contains("regatta-") && !regions.contains(&stale),
+            "{regions}"
+        );
         drop((loaded, backend));
         assert!(!triton.regions().contains("regatta-"), "{}", triton.regions());
         let evidence = fs::read(resnet.dir.path().join("server.json")).unwrap();
@@ -385,6 +423,39 @@ fn networks_that_triton_does_not_serve_are_explained() {
 }
 
 #[test]
+fn the_output_of_an_answer_is_found_by_its_name_on_triton() {
+    let Some(python) = oracle::triton() else { return };
+    let mut resnet = Resnet::new(&python, true);
+    let tract = resnet.configure(EngineKind::Tract, &[]);
+    let mut tract = resnet.load(&*tract, 1).unwrap();
+    let both = infer(&mut *tract.engines[0], &[1, 2]);
+    resnet.benchmark.model.response = Response::Raw;
+    resnet.benchmark.model.outputs = vec!["softmax_tensor:0".to_owned()];
+    let backend = resnet.configure(EngineKind::Server, &[]);
+    let mut loaded = resnet.load(&*backend, 1).unwrap();
+    let scores = infer(&mut *loaded.engines[0], &[1, 2]);
+    // The first output is the class, in 8 bytes.
+    let both_found: Vec<Vec<u8>> = both
+        .iter()
+        .zip(&scores)
+        .map(|(both, scores)| [&both[..8], scores].concat())
+        .collect();
+    assert_near(&both_found, &both);
+}
+
+#[test]
+fn answers_that_are_too_large_are_refused_before_the_run() {
+    let Some(python) = oracle::triton() else { return };
+    let mut resnet = Resnet::new(&python, false);
+    resnet.batch = 20_000;
+    let error = resnet.refusal();
+    assert!(
+        error.contains("the outputs of 20000 samples have 76 MiB, and an answer may have 63; hint: a smaller `batch_size`"),
+        "{error}"
+    );
+}
+
+#[test]
 fn benchmarks_without_a_network_are_refused() {
     let bench = Bench::new();
     let path = bench.dir.path().join("driver.toml");
@@ -392,6 +463,16 @@ fn benchmarks_without_a_network_are_refused() {
     fs::write(&path, text).unwrap();
     let error = bench.load_with(&path, 1).err().unwrap();
     assert!(error.contains("its answers are generated tokens"), "{error}");
+    let error = bench
+        .configure_with(Path::new("triton"), &[("server_context", "64")])
+        .err()
+        .unwrap();
+    assert!(
+        error.contains(
+            "server_context has no effect with the server's driver: only servers that generate tokens"
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -440,7 +521,7 @@ fn faults_of_drivers_of_networks_are_named() {
         (
             "[kserve]",
             "[generate]\npath = \"/\"\nbody = '{\"p\":{prompt}}'\ntokens = \"/t\"\n[kserve]",
-            "both `generate` and `kserve`",
+            "has `generate` or `transcribe` beside `kserve`",
         ),
     ] {
         assert!(text.contains(from), "{from}");
