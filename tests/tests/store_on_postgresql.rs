@@ -68,7 +68,7 @@ fn a_lab_moves_to_postgresql_and_back_and_keeps_every_run() {
     stop(&mut lab);
 
     let before = runs(&lab);
-    succeed_output(lab.regatta().args(["store", "move", "--to-file"]));
+    let _ = succeed_output(lab.regatta().args(["store", "move", "--to-file"]));
     assert_eq!(runs(&lab), before);
     let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
     assert!(!config.contains("database"), "{config}");

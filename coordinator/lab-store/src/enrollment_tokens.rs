@@ -45,10 +45,10 @@ impl EnrollmentTokens<'_> {
     /// # Errors
     /// Returns an error when the store fails.
     pub fn delete_unused(&self, name: &str) -> Result<usize> {
-        Ok(self.store.execute(
+        self.store.execute(
             "DELETE FROM tokens WHERE name = ?1 AND device IS NULL",
             params![name],
-        )?)
+        )
     }
 
     /// Returns the valid tokens that no device has used, ordered by name.

@@ -102,11 +102,7 @@ fn named_workspace() -> Option<PathBuf> {
 fn values(named: Named, workspace: Option<&Workspace>) -> anyhow::Result<Vec<(String, String)>> {
     let configs = workspace.map(Workspace::configs);
     let configs = configs.as_deref();
-    let store = || {
-        workspace
-            .map(|workspace| workspace.store())
-            .transpose()
-    };
+    let store = || workspace.map(|workspace| workspace.store()).transpose();
     let alone = |values: Vec<String>| values.into_iter().map(|value| (value, String::new())).collect();
     Ok(match named {
         Named::Benchmarks => {
