@@ -111,7 +111,8 @@ fn a_chat_answers_the_prompts_of_llama() {
     let driver = write_llama_driver(&lab, &python, &format!("[generate]{chat}"));
     let data = lab.workspace().join("articles");
     size.write_articles(&data, |_| String::new());
-    lab.json(&["prep", BENCHMARK, "--data", data.to_str().unwrap()]);
+    let made = lab.json(&["prep", BENCHMARK, "--data", data.to_str().unwrap()]);
+    assert_eq!(made["samples"], size.samples, "{made:#}");
     start(&mut lab);
 
     let model = format!("server_model={MODEL}");
