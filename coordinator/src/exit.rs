@@ -66,7 +66,7 @@ impl Failure {
     }
 
     /// Returns the failure as a JSON document, for programs that request JSON.
-    pub(crate) fn as_json(self) -> Self {
+    pub(crate) fn in_json(self) -> Self {
         Self {
             form: FailureForm::Json,
             ..self

@@ -239,7 +239,7 @@ pub fn run() -> CommandResult {
     if !has_word("--utc") && !serves_page {
         wording::use_local_time();
     }
-    parse_and_execute(words, command).map_err(|failure| if is_json { failure.as_json() } else { failure })
+    parse_and_execute(words, command).map_err(|failure| if is_json { failure.in_json() } else { failure })
 }
 
 fn parse_and_execute(words: Vec<OsString>, command: clap::Command) -> CommandResult {
