@@ -122,7 +122,7 @@ impl Store {
     /// Returns [`StoreError`] when the database cannot be opened or a newer program wrote it.
     pub fn open(path: &Path) -> Result<Self> {
         #[cfg(any(test, feature = "fixtures"))]
-        if let Some(server) = examples::server_instead_of(path) {
+        if let Some(server) = database::test_server::server_instead_of(path) {
             return Self::connect(&server);
         }
         Self::connect(&DatabaseAddress::File(path.to_owned()))

@@ -249,7 +249,7 @@ fn an_abandoned_run_keeps_its_abort_until_the_device_confirms_it() {
 
 #[test]
 fn a_commit_that_fails_leaves_no_transaction_open() {
-    if crate::examples::is_on_server() {
+    if crate::database::test_server::is_on_server() {
         // Only SQLite leaves one open.
         return;
     }

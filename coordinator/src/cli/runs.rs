@@ -17,7 +17,6 @@ use regatta_types::ExitCode;
 use super::{Context, export, verify, with_hint};
 use crate::exit::CommandResult;
 use regatta_lab_runs::rebuild as rebuild_store;
-use regatta_lab_views::lookup;
 
 /// Commands about runs.
 #[derive(Debug, clap::Subcommand)]

@@ -11,6 +11,8 @@ mod error;
 mod postgres;
 mod postgres_tls;
 mod sqlite;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod test_server;
 mod values;
 
 pub use address::{AddressError, DatabaseAddress, ServerAddress};

@@ -183,7 +183,7 @@ impl Workspace {
             None => {
                 let path = self.database_file();
                 #[cfg(any(test, feature = "fixtures"))]
-                if let Some(server) = crate::examples::server_instead_of(&path) {
+                if let Some(server) = crate::database::test_server::server_instead_of(&path) {
                     return server;
                 }
                 DatabaseAddress::File(path)

@@ -12,10 +12,7 @@ use regatta_wire::{
 
 use super::{super::reject_counters::RejectKind, Bench, name};
 use regatta_lab_net::link::Inbound;
-use regatta_lab_store::{
-    Store,
-    examples::{example_draft, is_on_server},
-};
+use regatta_lab_store::{database::test_server::is_on_server, examples::example_draft};
 
 const EFFECTS: [&str; 3] = ["FAIL", "ABORT", "ROLLBACK"];
 
