@@ -273,9 +273,9 @@ fn operators_act_in_their_own_names_and_forms_from_elsewhere_change_nothing() {
         shown.contains("&lt;b&gt;fan&lt;/b&gt;") && shown.contains("olga (live page)"),
         "{shown}"
     );
-    // The command line and the page refuse with the same sentence.
+    // The command line, which only repeats a request without a note, and the page refuse with the same sentence.
     let again = page.post(&drain, &cookie, &format!("csrf={form}"));
-    let refused = coordinator.output(&["device", "drain", &device]);
+    let refused = coordinator.output(&["device", "drain", &device, "--note", "again"]);
     let sentence = String::from_utf8(refused.stderr).unwrap();
     let sentence = sentence
         .lines()

@@ -17,7 +17,7 @@ use super::{
     routes::{all_routes, routes},
     view::Reader,
 };
-use regatta_lab_store::{PageRole, Store, workspace::Workspace};
+use regatta_lab_store::{PageRole, workspace::Workspace};
 
 /// A page with a login, without its listener.
 struct TestPage {

@@ -10,7 +10,7 @@ use regatta_types::documents::{RunPhase, RunState};
 use regatta_fsutil::hash::{sha256_hex, sha256_of_file};
 
 use super::{super::missing::Missing, *};
-use regatta_lab_store::{Store, examples::example_draft, workspace::Workspace};
+use regatta_lab_store::{examples::example_draft, workspace::Workspace};
 
 /// A run whose device reported `done`, with one delivered stream.
 struct Bench {

@@ -12,7 +12,6 @@ use regatta_wire::{
 
 use super::{super::reject_counters::RejectKind, Bench, name};
 use regatta_lab_net::link::Inbound;
-use regatta_lab_store::Store;
 
 #[test]
 fn unknown_devices_and_garbage_change_nothing() {

@@ -16,7 +16,6 @@ use super::{
     Bench, everybody, name,
 };
 use regatta_lab_net::link::{Inbound, Publisher};
-use regatta_lab_store::Store;
 
 const STREAMS: [&str; 2] = ["run.log", "log"];
 /// The batches after which a stream must be complete.

@@ -6,7 +6,7 @@ use regatta_types::documents::{RunPhase, RunState};
 use regatta_wire::message::StreamVerdict;
 
 use super::{super::reject_counters::RejectKind, Bench, ack, name};
-use regatta_lab_store::{RunOutcome, RunRemoval, Store, examples::example_record};
+use regatta_lab_store::{RunOutcome, RunRemoval, examples::example_record};
 
 #[test]
 fn unrecorded_bytes_are_truncated_after_a_crash() {

@@ -4,7 +4,6 @@ use regatta_types::documents::{RunPhase, RunState};
 use regatta_wire::{message::StateReport, topic::Leaf};
 
 use super::{super::reject_counters::RejectKind, Bench};
-use regatta_lab_store::Store;
 
 #[test]
 fn a_late_state_does_not_turn_a_run_back() {
