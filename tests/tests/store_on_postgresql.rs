@@ -49,7 +49,11 @@ fn a_lab_moves_to_postgresql_and_back_and_keeps_every_run() {
     let served = lab.regatta().args(["store", "move", &server.address()]).output();
     let refused = served.expect("it starts");
     assert!(!refused.status.success(), "the coordinator still runs");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("`regatta serve --stop` ends it"));
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        words.contains("serves this workspace") && words.contains("--stop"),
+        "{words}"
+    );
     stop(&mut lab);
 
     let before = runs(&lab);
