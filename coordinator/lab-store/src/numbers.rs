@@ -61,7 +61,7 @@ impl Numbers<'_> {
     pub fn raise_commands_above(&self, device: &DeviceId, number: u64) -> Result<bool> {
         let raised = self.store.execute(
             "INSERT INTO numbers (name, value) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET value = ?2 WHERE value < ?2",
+             ON CONFLICT (name) DO UPDATE SET value = ?2 WHERE numbers.value < ?2",
             params![
                 command_series(device),
                 values::signed(number.min(HIGHEST_COMMAND))
@@ -79,7 +79,7 @@ impl Service<'_> {
     pub fn add_time_served(&self, more: Duration) -> Result<()> {
         self.store.execute(
             "INSERT INTO numbers (name, value) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET value = value + ?2",
+             ON CONFLICT (name) DO UPDATE SET value = numbers.value + ?2",
             params![SERVED, values::signed(more.as_secs())],
         )?;
         Ok(())

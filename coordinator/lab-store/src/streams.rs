@@ -132,7 +132,7 @@ impl Streams<'_> {
     /// Returns an error when the store fails.
     pub fn delivered_bytes(&self) -> Result<u64> {
         let bytes: i64 = self.store.row(
-            "SELECT COALESCE(SUM(committed), 0) FROM streams",
+            "SELECT CAST(coalesce(sum(committed), 0) AS BIGINT) FROM streams",
             params![],
             |row| row.get(0),
         )?;
@@ -145,7 +145,7 @@ impl Streams<'_> {
     /// Returns an error when the store fails.
     pub fn committed_bytes(&self, run: RunId) -> Result<u64> {
         let bytes: i64 = self.store.row(
-            "SELECT COALESCE(SUM(committed), 0) FROM streams WHERE run = ?1",
+            "SELECT CAST(coalesce(sum(committed), 0) AS BIGINT) FROM streams WHERE run = ?1",
             params![run.to_string()],
             |row| row.get(0),
         )?;

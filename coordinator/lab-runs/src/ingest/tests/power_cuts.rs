@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
+use regatta_lab_store::database::test_server::is_on_server;
 use regatta_test_support::modelled_disk::{ModelledDisk, Survival};
 use regatta_wire::{
     message::{Ack, Message as _, StreamEnd, StreamVerdict},
@@ -286,6 +287,10 @@ proptest! {
         log in prop::collection::vec(any::<u8>(), 0..400),
         actions in actions(),
     ) {
+        if is_on_server() {
+            // The ingest runs on after the cut, and only a database on the modelled disk is set back to it.
+            return Ok(());
+        }
         let mut lab = Lab::new([b"a short one\n".to_vec(), log]);
         let mut cut = None;
         for action in &actions {
