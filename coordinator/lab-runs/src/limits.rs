@@ -81,7 +81,7 @@ mod tests {
         DeviceId,
         documents::{EngineKind, RunState},
     };
-    use regatta_wire::message::Hello;
+    use regatta_wire::message::{BoardReadings, Hello};
 
     use super::*;
     use regatta_lab_store::{RunDraft, examples::example_draft};
@@ -202,7 +202,11 @@ mod tests {
         world.store.devices().mark_offline(&device).unwrap();
         world.look(401);
         world.look(9_000);
-        world.store.devices().record_heartbeat(&device, None).unwrap();
+        world
+            .store
+            .devices()
+            .record_heartbeat(&device, None, BoardReadings::default())
+            .unwrap();
         world.look(9_001);
         assert!(!world.look(9_100), "400 s and 99 s");
         // A new coordinator continues from the store.

@@ -200,29 +200,24 @@ impl Devices<'_> {
         Ok(())
     }
 
-    /// Stores a heartbeat. The device is online even if its hello was lost, and is in the timed window of `running`, if any.
+    /// Stores a heartbeat with the readings of the device's sensors. The device is online even if its hello was lost, and is in the timed
+    /// window of `running`, if any.
     ///
     /// # Errors
     /// Returns an error when the store fails.
-    pub fn record_heartbeat(&self, id: &DeviceId, running: Option<RunId>) -> Result<()> {
+    pub fn record_heartbeat(
+        &self,
+        id: &DeviceId,
+        running: Option<RunId>,
+        readings: BoardReadings,
+    ) -> Result<()> {
         self.store.execute(
-            "UPDATE presence SET last_seen = ?2, running = ?3, online = 1 - duplicated WHERE device = ?1",
-            params![id.as_str(), now(), running.map(|run| run.to_string())],
-        )?;
-        Ok(())
-    }
-
-    /// Stores the readings of a device's sensors. A value that did not change costs no write.
-    ///
-    /// # Errors
-    /// Returns an error when the store fails.
-    pub fn record_readings(&self, id: &DeviceId, readings: BoardReadings) -> Result<()> {
-        self.store.execute(
-            "UPDATE presence SET hottest_millicelsius = ?2, milliwatts = ?3
-                 WHERE device = ?1 AND (hottest_millicelsius IS DISTINCT FROM ?2 OR milliwatts IS DISTINCT
-                 FROM ?3)",
+            "UPDATE presence SET last_seen = ?2, running = ?3, online = 1 - duplicated, hottest_millicelsius = ?4, milliwatts = ?5
+             WHERE device = ?1",
             params![
                 id.as_str(),
+                now(),
+                running.map(|run| run.to_string()),
                 readings.hottest_millicelsius,
                 readings.milliwatts.map(values::signed)
             ],

@@ -2,7 +2,7 @@
 
 use regatta_types::RunId;
 
-use super::database::{DatabaseAddress, DatabaseError, ErrorKind};
+use super::database::{DatabaseAddress, DatabaseError};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -47,10 +47,7 @@ pub enum StoreError {
 impl StoreError {
     /// Returns whether the disk or the directory is read-only.
     pub(super) fn is_read_only(&self) -> bool {
-        matches!(
-            self,
-            Self::Open { source, .. } | Self::Database(source) if source.kind() == ErrorKind::ReadOnly
-        )
+        matches!(self, Self::Open { source, .. } | Self::Database(source) if source.is_read_only())
     }
 }
 

@@ -65,7 +65,8 @@ impl Contents {
 }
 
 impl Store {
-    /// Copies every row to an empty database, all or none, and compares both row by row. Nothing may write to either meanwhile.
+    /// Copies every row to an empty database, all or none, and compares both row by row. The caller has begun a transaction of this store,
+    /// so that nobody writes to it meanwhile.
     ///
     /// # Errors
     /// Returns an error when the target has rows, a database fails, or the copy differs. The target is empty then.
@@ -76,7 +77,7 @@ impl Store {
             rows: 0,
         };
         for table in &tables {
-            if target.contents(table)?.rows > 0 {
+            if target.has_rows(table)? {
                 return Err(MoveError::NotEmpty(address.clone(), table.name.to_owned()));
             }
         }
@@ -97,6 +98,11 @@ impl Store {
             (_, Some((table, rows))) => Err(MoveError::Differs(table, rows)),
             (copied, None) => Ok(copied.map(|()| moved)?),
         }
+    }
+
+    fn has_rows(&self, table: &Table<'_>) -> Result<bool, StoreError> {
+        let query = format!("SELECT EXISTS (SELECT 1 FROM {})", table.name);
+        self.row(&query, &[], |row| row.get(0))
     }
 
     /// Returns the number of rows in all tables.
@@ -175,9 +181,10 @@ mod tests {
                 .unwrap();
         }
         from.rollouts().add(&[], "{}", &[]).unwrap();
-        from.page_tokens();
         let address = DatabaseAddress::File(path("to"));
+        from.begin().unwrap();
         let moved = from.copy_to(&to, &address).unwrap();
+        from.commit().unwrap();
         assert_eq!(moved.rows, 3);
         assert_eq!(to.runs().all().unwrap(), from.runs().all().unwrap());
         assert_eq!(to.rollouts().add(&[], "{}", &[]).unwrap(), 2, "numbers continue");

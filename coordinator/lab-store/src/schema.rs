@@ -19,7 +19,7 @@ CREATE TABLE devices (
     first_seen  TEXT NOT NULL
 ) STRICT;
 
--- What each heartbeat changes, apart from the long facts of a device: a heartbeat writes 100 bytes.
+-- What each heartbeat changes, apart from the long facts of a device, so that a heartbeat writes a short row.
 CREATE TABLE presence (
     device                TEXT PRIMARY KEY,
     online                INTEGER NOT NULL,

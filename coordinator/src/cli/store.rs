@@ -1,6 +1,9 @@
 //! `regatta store`: shows where the lab's records are, and moves them to another database.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_types::ExitCode;
@@ -87,9 +90,13 @@ fn relocate(
         None => DatabaseAddress::File(workspace.database_file()),
     };
     let to = Store::connect(&target)?;
-    let moved = from.copy_to(&to, &target).map_err(Failure::from)?;
-    drop(from);
+    // Other commands wait for the end of the transaction.
+    from.begin()?;
+    let moved = from.copy_to(&to, &target)?;
     configure(&workspace, address, ca)?;
+    from.commit()?;
+    // SQLite completes the file when its last connection ends.
+    drop(from);
     let former = set_aside(&workspace)?;
     let rows = moved.rows;
     context.print(
@@ -103,20 +110,35 @@ fn relocate(
     Ok(ExitCode::Success)
 }
 
-/// Writes the database's place into the configuration.
+/// Writes the database's place into the configuration. The address may contain a password, so only the owner may read it then.
 fn configure(workspace: &Workspace, address: Option<&str>, ca: Option<PathBuf>) -> Result<(), Failure> {
     let path = workspace.root().join(CONFIG_FILE);
     let text = fs::read_to_string(&path)?;
     let text = Config::with_database(&text, address, ca.as_deref());
-    Ok(AtomicFile::new(&path).write(text.as_bytes())?)
+    let mut file = AtomicFile::new(&path);
+    if address.is_some() {
+        file = file.mode(0o600);
+    }
+    Ok(file.write(text.as_bytes())?)
 }
 
-/// Renames the file of a database that is not used any more. Returns where the former database is.
+/// Renames the file of a database that is not used any more, with its log if another program still has it open. Returns where the
+/// former database is.
 fn set_aside(workspace: &Workspace) -> Result<String, Failure> {
     let DatabaseAddress::File(file) = workspace.database() else {
         return Ok(workspace.database().to_string());
     };
     let aside = file.with_extension("db.moved");
+    for log in ["-wal", "-shm"] {
+        let with_log = |path: &Path| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(log);
+            PathBuf::from(name)
+        };
+        if with_log(&file).exists() {
+            fs::rename(with_log(&file), with_log(&aside))?;
+        }
+    }
     fs::rename(&file, &aside)?;
     Ok(aside.display().to_string())
 }

@@ -12,7 +12,7 @@ use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, EngineKind, RunPhase, RunState, SoftwareFacts, end_reason},
 };
-use regatta_wire::message::Hello;
+use regatta_wire::message::{BoardReadings, Hello};
 
 use super::{
     ending::{earlier_ends, ending, failed, running},
@@ -177,7 +177,10 @@ impl World {
         let ids: Vec<DeviceId> = self.devices.keys().cloned().collect();
         for id in &ids {
             if self.devices[id].is_reached(self.elapsed) {
-                self.store().devices().record_heartbeat(id, None).unwrap();
+                self.store()
+                    .devices()
+                    .record_heartbeat(id, None, BoardReadings::default())
+                    .unwrap();
                 self.report_aborts(id);
                 self.report_end(id);
             } else {

@@ -244,8 +244,9 @@ impl Ingest {
 
 fn store_heartbeats(store: &Store, alive: &BTreeMap<DeviceId, Heartbeat>) -> store::Result<()> {
     alive.iter().try_for_each(|(device, heartbeat)| {
-        store.devices().record_heartbeat(device, heartbeat.running)?;
-        store.devices().record_readings(device, heartbeat.readings)
+        store
+            .devices()
+            .record_heartbeat(device, heartbeat.running, heartbeat.readings)
     })
 }
 

@@ -9,6 +9,8 @@ use std::{
 
 use postgres::config::Host;
 
+use super::error::with_causes;
+
 /// The place of a lab's database.
 #[derive(Debug, Clone)]
 pub enum DatabaseAddress {
@@ -53,7 +55,8 @@ impl ServerAddress {
     /// # Errors
     /// Returns [`AddressError`] when the address is invalid or names another machine without `ca`.
     pub fn new(text: &str, ca: Option<PathBuf>) -> Result<Self, AddressError> {
-        let config = postgres::Config::from_str(text).map_err(|error| AddressError::Form(causes(&error)))?;
+        let config =
+            postgres::Config::from_str(text).map_err(|error| AddressError::Form(with_causes(&error)))?;
         if config.get_dbname().is_none_or(str::is_empty) {
             return Err(AddressError::NoDatabase);
         }
@@ -75,16 +78,6 @@ fn is_local(host: &Host) -> bool {
         Host::Unix(_) => true,
         Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
     }
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 impl fmt::Display for ServerAddress {

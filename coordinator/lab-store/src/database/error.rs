@@ -1,8 +1,7 @@
 //! Errors of a database.
 
-use std::{error::Error, fmt, path::PathBuf};
+use std::{error::Error, fmt, io, path::PathBuf};
 
-use postgres::error::SqlState;
 use rusqlite::ErrorCode;
 
 /// An error of the database.
@@ -13,7 +12,10 @@ pub enum DatabaseError {
     Sqlite(#[from] rusqlite::Error),
     /// PostgreSQL failed.
     #[error("PostgreSQL: {}", message(.0))]
-    Postgres(#[source] postgres::Error),
+    Postgres(postgres::Error),
+    /// A thread for the connection cannot start.
+    #[error("cannot start a thread for the connection to PostgreSQL")]
+    Thread(#[source] io::Error),
     /// The transaction could not be completed, because one of its statements had failed.
     #[error("a statement of the transaction had failed, so nothing of it was stored")]
     Undone,
@@ -40,20 +42,6 @@ pub enum DatabaseError {
     NoRow,
 }
 
-/// What an error means for the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The disk or the directory cannot be written.
-    ReadOnly,
-    /// The disk is full.
-    Full,
-    /// Another connection has the database locked for too long.
-    Busy,
-    /// The server cannot be reached, or the connection was lost.
-    Unreachable,
-    Other,
-}
-
 impl DatabaseError {
     /// Creates the error of a column.
     pub(crate) fn column(column: impl fmt::Display, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -63,24 +51,15 @@ impl DatabaseError {
         }
     }
 
-    /// Returns what the error means for the caller.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Sqlite(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => ErrorKind::ReadOnly,
-                Some(ErrorCode::DiskFull) => ErrorKind::Full,
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorKind::Busy,
-                _ => ErrorKind::Other,
-            },
-            Self::Postgres(error) => match error.code() {
-                Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => ErrorKind::ReadOnly,
-                Some(&SqlState::DISK_FULL) => ErrorKind::Full,
-                Some(&SqlState::LOCK_NOT_AVAILABLE) => ErrorKind::Busy,
-                None => ErrorKind::Unreachable,
-                Some(_) => ErrorKind::Other,
-            },
-            _ => ErrorKind::Other,
-        }
+    /// Returns whether the database's file or directory cannot be written.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let Self::Sqlite(error) = self else {
+            return false;
+        };
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+        )
     }
 }
 
@@ -90,9 +69,20 @@ impl From<postgres::Error> for DatabaseError {
     }
 }
 
-/// Returns the server's own sentence, if the error has one, because the library's says only "db error".
+/// Returns the server's sentence, if the error has one, because the library's says only "db error". Other errors are followed by their causes.
 fn message(error: &postgres::Error) -> String {
     error
         .as_db_error()
-        .map_or_else(|| error.to_string(), |error| error.message().to_owned())
+        .map_or_else(|| with_causes(error), |error| error.message().to_owned())
+}
+
+/// Joins an error's message with those of its causes.
+pub(super) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

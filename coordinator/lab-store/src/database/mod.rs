@@ -1,7 +1,6 @@
 //! The database behind the store: statements, parameters and rows, the same for each engine. The aggregates write SQL that every engine
-//! understands; see [`portable`](self#portable-statements).
+//! understands:
 //!
-//! # Portable statements
 //! * Parameters are `?1`, `?2`, ...; flags are the integers 0 and 1, and conditions compare them.
 //! * A member of a JSON column is `column -> 'a' -> 'b'`, as JSON, or `column -> 'a' ->> 'b'`, as text.
 //! * `IS DISTINCT FROM`, `ON CONFLICT` and `RETURNING` instead of SQLite's short forms.
@@ -16,7 +15,7 @@ pub mod test_server;
 mod values;
 
 pub use address::{AddressError, DatabaseAddress, ServerAddress};
-pub use error::{DatabaseError, ErrorKind};
+pub use error::DatabaseError;
 pub(crate) use postgres::Postgres;
 pub(crate) use sqlite::Sqlite;
 pub use sqlite::shorten_waits;

@@ -16,6 +16,7 @@ use std::{
 use postgres::{
     Client, NoTls, Statement,
     config::SslMode,
+    error::Severity,
     types::{FromSql, IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
 };
 
@@ -91,14 +92,26 @@ impl Connection {
 }
 
 /// Does `work` on a thread without a tokio runtime, because the library has one of its own for each connection.
-fn outside_of_a_runtime<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn outside_of_a_runtime<T: Send>(
+    work: impl FnOnce() -> Result<T, DatabaseError> + Send,
+) -> Result<T, DatabaseError> {
     if tokio::runtime::Handle::try_current().is_err() {
         return work();
     }
-    match thread::scope(|scope| scope.spawn(work).join()) {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, work);
+        match thread.map_err(DatabaseError::Thread)?.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Returns whether an error ends the connection: the server said so, or said nothing.
+fn is_lost(error: &postgres::Error) -> bool {
+    error
+        .as_db_error()
+        .is_none_or(|error| matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic)))
 }
 
 fn references<'a>(params: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
@@ -133,26 +146,33 @@ impl Postgres {
         })
     }
 
-    /// Works with the connection. Opens a lost one again, except in a transaction, whose changes are lost with it.
+    /// Works with the connection. Opens a lost one again and repeats the work, except in a transaction, whose changes are lost with it.
+    /// Outside of a transaction, work may be repeated: it reads, begins a transaction, or draws a number that may be left out.
     fn with<T: Send>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, postgres::Error> + Send,
+        mut work: impl FnMut(&mut Connection) -> Result<T, postgres::Error> + Send,
     ) -> Result<T, DatabaseError> {
         let mut slot = self.connection.borrow_mut();
         let slot = &mut *slot;
         let is_in_transaction = self.transaction.get() != Transaction::None;
         let (address, patience) = (&self.address, self.patience.get());
         let done = outside_of_a_runtime(|| {
-            let connection = match slot {
-                Some(connection) => connection,
-                None if is_in_transaction => return Err(DatabaseError::Undone),
-                None => slot.insert(Connection::open(address, patience)?),
-            };
-            let done = work(connection).map_err(DatabaseError::from);
-            if connection.client.is_closed() {
-                *slot = None;
+            if let Some(connection) = slot.as_mut() {
+                match work(connection) {
+                    Err(error) if is_lost(&error) => {
+                        *slot = None;
+                        if is_in_transaction {
+                            return Err(error.into());
+                        }
+                    }
+                    done => return Ok(done?),
+                }
             }
-            done
+            if is_in_transaction {
+                return Err(DatabaseError::Undone);
+            }
+            let connection = slot.insert(Connection::open(address, patience)?);
+            Ok(work(connection)?)
         });
         if done.is_err() && is_in_transaction {
             self.transaction.set(Transaction::Failed);
@@ -207,7 +227,11 @@ impl fmt::Debug for Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.get_mut().take() {
-            outside_of_a_runtime(|| drop(connection));
+            // Without a thread for it, the connection ends with the process.
+            let _ = outside_of_a_runtime(|| {
+                drop(connection);
+                Ok(())
+            });
         }
     }
 }

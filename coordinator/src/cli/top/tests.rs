@@ -35,7 +35,10 @@ fn add_device(store: &Store, number: u8, name: &str, readings: BoardReadings) ->
         runs: Vec::new(),
     };
     store.devices().record_hello(&hello).unwrap();
-    store.devices().record_readings(&hello.device, readings).unwrap();
+    store
+        .devices()
+        .record_heartbeat(&hello.device, None, readings)
+        .unwrap();
     hello.device
 }
 
