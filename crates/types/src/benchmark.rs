@@ -4,6 +4,7 @@ mod accuracy;
 mod dataset;
 mod detections;
 mod diffusion;
+mod dtype;
 mod encoder_decoder;
 mod model;
 mod prep;
@@ -21,8 +22,9 @@ pub use self::{
         DetectionPredictions, Detections,
     },
     diffusion::{Diffusion, NoiseSchedule},
+    dtype::Dtype,
     encoder_decoder::{ENGLISH_SYMBOLS, EncoderDecoder, LogMelFeatures},
-    model::{CaptionInputs, Dtype, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
+    model::{CaptionInputs, FurtherInput, Generation, Model, ModelInput, PromptInputs, Response},
     prep::{
         CaptionTokens, ChannelOrder, DetectionImages, ImageFit, ImageResize, JpegImages, LetterboxImages,
         Prep, PublishedFile, RecordForm, Speech, SpeechClips, Squad, Volumes,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Dtype;
+use super::dtype::Dtype;
 
 /// The accuracy metric of a benchmark and its target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
