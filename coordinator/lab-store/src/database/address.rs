@@ -60,7 +60,13 @@ impl ServerAddress {
         if config.get_dbname().is_none_or(str::is_empty) {
             return Err(AddressError::NoDatabase);
         }
-        if ca.is_none() && !config.get_hosts().iter().all(is_local) {
+        // `hostaddr` is where the connection goes, whatever `host` is.
+        let addresses = config.get_hostaddrs();
+        let is_on_this_machine = match addresses {
+            [] => config.get_hosts().iter().all(is_local),
+            addresses => addresses.iter().all(IpAddr::is_loopback),
+        };
+        if ca.is_none() && !is_on_this_machine {
             return Err(AddressError::InTheOpen);
         }
         Ok(Self { config, ca })
@@ -126,6 +132,8 @@ mod tests {
         let remote = "postgresql://regatta@db.example/lab";
         assert_eq!(new(remote, None).unwrap_err(), AddressError::InTheOpen);
         assert!(new(remote, Some("ca.pem")).is_ok());
+        let disguised = "host=localhost hostaddr=10.0.0.5 dbname=lab";
+        assert_eq!(new(disguised, None).unwrap_err(), AddressError::InTheOpen);
         assert_eq!(
             new("postgresql://regatta@localhost", None).unwrap_err(),
             AddressError::NoDatabase
