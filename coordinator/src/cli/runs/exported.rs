@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, MAX_DOCUMENT};
+use regatta_fsutil::{
+    atomic_file::{rename_flushed, sync_file_system},
+    regular_file::{self, MAX_DOCUMENT},
+};
 use regatta_text::escape;
 use regatta_types::{
     RunId,
@@ -40,9 +43,9 @@ pub(in crate::cli) struct ImportArgs {
     directories: Vec<PathBuf>,
 }
 
-/// Returns the directory that the words name, if it has a run.
-pub(super) fn directory(words: &str) -> Option<&Path> {
-    let path = Path::new(words);
+/// Returns the directory with this path, if it has a run.
+pub(super) fn directory(path: &str) -> Option<&Path> {
+    let path = Path::new(path);
     path.join(document_name::SPEC).is_file().then_some(path)
 }
 
@@ -119,26 +122,22 @@ fn import_one(directory: &Path, workspace: &Workspace, store: &Store) -> Result<
     verify::expect_intact(directory)?;
     let run = run_of(directory)?;
     let target = workspace.run(run);
-    let has_run = store.runs().get(run)?.is_some();
-    if has_run || target.path().exists() {
+    if store.runs().get(run)?.is_some() {
         return Err(Failure::misuse(format!("the workspace has run {run} already")));
     }
-    let add = || -> anyhow::Result<Vec<String>> {
-        target.make_files()?;
-        for name in [
-            document_name::SPEC,
-            document_name::RECORD,
-            document_name::DEVICE_KEY,
-        ] {
-            copy(directory, target.path(), name)?;
-        }
-        for entry in fs::read_dir(directory.join("files"))? {
-            let name = entry?.file_name();
-            copy(&directory.join("files"), &target.files(), &name.to_string_lossy())?;
-        }
-        add_recorded(run, workspace, store)
-    };
-    match add() {
+    if target.path().exists() {
+        let path = target.path().display();
+        return Err(
+            Failure::misuse(format!("{path} exists, but the database does not have the run"))
+                .hint("`regatta runs rebuild` adds the runs of all directories"),
+        );
+    }
+    // Nothing takes the directory for a run before it is complete and renamed.
+    let partial = workspace.runs().join(format!(".importing-{run}"));
+    let problems = copy_run(directory, &partial)
+        .and_then(|()| Ok(rename_flushed(&partial, target.path())?))
+        .and_then(|()| add_recorded(run, workspace, store));
+    match problems {
         Ok(problems) => {
             for problem in problems {
                 tracing::warn!("run {run}: {}", escape(&problem));
@@ -146,13 +145,37 @@ fn import_one(directory: &Path, workspace: &Workspace, store: &Store) -> Result<
             Ok(run)
         }
         Err(error) => {
-            // Only this command made the directory.
-            let _ = fs::remove_dir_all(target.path());
+            // Only this command made the directories.
+            for made in [partial.as_path(), target.path()] {
+                let _ = fs::remove_dir_all(made);
+            }
             Err(Failure::from(
                 error.context(format!("cannot import {}", directory.display())),
             ))
         }
     }
+}
+
+/// Copies an exported run and flushes it.
+fn copy_run(directory: &Path, partial: &Path) -> anyhow::Result<()> {
+    // A killed import may have left it.
+    if partial.exists() {
+        fs::remove_dir_all(partial)?;
+    }
+    let run = RunDir::from(partial.to_owned());
+    run.make_files()?;
+    for name in [
+        document_name::SPEC,
+        document_name::RECORD,
+        document_name::DEVICE_KEY,
+    ] {
+        copy(directory, partial, name)?;
+    }
+    for entry in fs::read_dir(directory.join("files"))? {
+        let name = entry?.file_name();
+        copy(&directory.join("files"), &run.files(), &name.to_string_lossy())?;
+    }
+    Ok(sync_file_system(partial)?)
 }
 
 fn copy(from: &Path, to: &Path, name: &str) -> anyhow::Result<()> {

@@ -40,7 +40,7 @@ const COLUMNS: [(&str, &str); 30] = [
     ("markers", "/markers"),
     ("settings", "/settings"),
     ("conf", "/conf"),
-    ("device_state", "/state"),
+    ("requested_state", "/requested_state"),
     ("campaign", "/campaign"),
     ("cell", "/cell"),
     ("variant", "/variant"),

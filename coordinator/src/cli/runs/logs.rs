@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, IsTerminal as _, Read as _, Seek as _, SeekFrom, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -61,19 +61,23 @@ pub(super) fn run(
         workspace,
         store,
     };
-    let mut printed = 0;
+    let mut output = LogOutput::default();
     loop {
         let row = store.runs().get(row.id)?.unwrap_or_else(|| row.clone());
         // The end of the run is read before the log: nothing is added to it afterwards.
         let path = log.path()?;
-        if let Some(path) = &path {
-            printed = print_from(path, printed)?;
+        let has_reader = path.as_ref().map_or(Ok(true), |path| output.print_new(path))?;
+        if !has_reader {
+            return Ok(());
         }
         if row.is_over() || !args.follow {
-            return match path {
-                Some(_) => Ok(()),
-                None => Err(log.missing(&row)?),
+            let Some(path) = path else {
+                return Err(log.missing(&row)?);
             };
+            if output.offset == 0 {
+                tell(&format!("{} is empty", path.display()));
+            }
+            return Ok(());
         }
         if !workspace.is_served() {
             return Err(
@@ -140,32 +144,67 @@ impl Log<'_> {
     }
 }
 
-/// Prints a file from an offset, and returns the offset of its end. On a terminal, characters that would control it are escaped.
-fn print_from(path: &PathBuf, offset: u64) -> Result<u64, Failure> {
-    let mut file = File::open(path)?;
-    let mut offset = file.seek(SeekFrom::Start(offset))?;
-    let mut stdout = io::stdout();
-    let is_terminal = stdout.is_terminal();
-    loop {
-        let mut chunk = Vec::new();
-        let read = (&mut file).take(CHUNK).read_to_end(&mut chunk)?;
-        if read == 0 {
-            break;
-        }
-        offset += read as u64;
-        let written = if is_terminal {
-            stdout.write_all(escape_lines(&String::from_utf8_lossy(&chunk)).as_bytes())
-        } else {
-            stdout.write_all(&chunk)
+/// The printed part of a log.
+#[derive(Default)]
+struct LogOutput {
+    offset: u64,
+    /// The bytes of a character whose other bytes were not read yet.
+    incomplete: Vec<u8>,
+}
+
+impl LogOutput {
+    /// Prints what was added to a file. On a terminal, characters that would control it are escaped. Returns `false` when nobody reads the
+    /// output any more.
+    fn print_new(&mut self, path: &Path) -> Result<bool, Failure> {
+        let mut file = match File::open(path) {
+            // A complete log was moved meanwhile, and is found at its new place next time.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            opened => opened?,
         };
-        match written {
-            // The reader of the pipe has read enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(offset),
-            written => written?,
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        loop {
+            let mut chunk = Vec::new();
+            let read = (&mut file).take(CHUNK).read_to_end(&mut chunk)?;
+            if read == 0 {
+                return Ok(true);
+            }
+            self.offset += read as u64;
+            let written = if is_terminal {
+                stdout.write_all(escape_lines(&self.text(&chunk)).as_bytes())
+            } else {
+                stdout.write_all(&chunk)
+            };
+            match written {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(false),
+                written => written?,
+            }
         }
     }
-    if offset == 0 {
-        tell(&format!("{} is empty", path.display()));
+
+    /// Returns the text of further bytes, and keeps those of an incomplete character at their end.
+    fn text(&mut self, chunk: &[u8]) -> String {
+        let mut bytes = std::mem::take(&mut self.incomplete);
+        bytes.extend_from_slice(chunk);
+        if let Err(error) = str::from_utf8(&bytes)
+            && error.error_len().is_none()
+        {
+            self.incomplete = bytes.split_off(error.valid_up_to());
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
     }
-    Ok(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_in_two_chunks_stays_one() {
+        let mut output = LogOutput::default();
+        let bytes = "31 °C".as_bytes();
+        let texts = [output.text(&bytes[..4]), output.text(&bytes[4..])];
+        assert_eq!(texts, ["31 ", "°C"]);
+    }
 }
