@@ -42,13 +42,17 @@ pub(super) enum AnswerError {
         source: NotTokens,
     },
     #[error(
-        "the server's answer does not state the number of tokens, and the benchmark has no tokenizer that counts them: {0}; hint: `transcribe.count` in the driver"
+        "the server's answer has no number of tokens at `transcribe.count` of the driver, and no tokenizer of the benchmark counts them: {0}"
     )]
     NoCount(String),
     #[error("an event of the server's stream is longer than {} MiB", MAX_LINE >> 20)]
     TooLong,
     #[error("the server generated no token")]
     Empty,
+    #[error(
+        "the server states {stated} tokens of an answer that may have at most {max}; hint: the request in the driver limits them"
+    )]
+    TooManyTokens { stated: usize, max: usize },
     #[error("the server closed the connection before the end of its stream")]
     CutOff,
 }
@@ -65,6 +69,12 @@ impl AnswerTokens {
     /// Returns the number of generated tokens: as the server states it, or those that it sent.
     pub(super) fn count(&self) -> usize {
         self.generated.unwrap_or(self.tokens.len())
+    }
+
+    /// Checks the number of tokens that the server states or sent. The tokens of a text are not those that the server generated.
+    pub(super) fn expect_at_most(&self, max: usize, is_text: bool) -> Result<(), AnswerError> {
+        let sent = if is_text { 0 } else { self.tokens.len() };
+        expect_at_most(self.generated.unwrap_or(0).max(sent), max)
     }
 }
 
@@ -249,6 +259,14 @@ impl<'a> AnswerReader<'a> {
         self.beginning.push_str(text);
         reasons(&self.beginning).then(|| beginning(self.beginning.trim_start().as_bytes()))
     }
+}
+
+/// Checks a number of tokens that a server states: LoadGen counts them.
+pub(super) fn expect_at_most(stated: usize, max: usize) -> Result<(), AnswerError> {
+    if stated > max {
+        return Err(AnswerError::TooManyTokens { stated, max });
+    }
+    Ok(())
 }
 
 /// Returns whether a text begins with a model's reasoning.

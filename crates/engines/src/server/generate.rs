@@ -76,6 +76,9 @@ impl Generate {
         if self.tokens.is_some() == self.text.is_some() {
             return Some("`generate` has either `tokens` or `text`".to_owned());
         }
+        if self.is_cumulative && self.text.is_some() {
+            return Some("`generate.is_cumulative` is for answers with `tokens`".to_owned());
+        }
         if self.reasoning.is_some() && self.text.is_none() {
             return Some("`generate.reasoning` is for answers with `text`".to_owned());
         }
@@ -91,7 +94,7 @@ impl Generate {
 
     /// Returns whether prompts are parts of a chat, which the server's template changes.
     pub(super) fn is_chat(&self) -> bool {
-        self.body.contains("{text}") && self.path.contains("/chat/")
+        self.body.contains("{text}") && self.path.split('/').any(|part| part == "chat")
     }
 
     /// Returns how requests are written. `None` if they are decoded with beam search and the server does not have it.

@@ -116,6 +116,8 @@ impl GenerationStream {
         match answered {
             Ok(end) => {
                 let answer = reader.finish(end)?;
+                let is_text = matches!(requests.answer, AnswerForm::Text { .. });
+                answer.expect_at_most(self.prompts.generation.max_tokens, is_text)?;
                 self.counter.add(answer.count());
                 self.warn_of_other_count(&answer);
                 Ok(answer)

@@ -1,8 +1,8 @@
 //! The `server` engine: a model server on the device computes the answers. It starts the server, or uses one that runs. A driver describes the
 //! server.
 //!
-//! A server of language models gets prompts of token ids with their numbers of tokens, and answers with the generated token ids. A server of networks
-//! gets samples, and answers with the network's outputs. Each stream has one connection and one request at a time. A server that it starts is a
+//! A server of language models gets prompts as token ids or as text, and answers with token ids or text. A server of speech models gets
+//! recordings, and answers with transcripts. A server of networks gets samples, and answers with the network's outputs. Each stream has one connection and one request at a time. A server that it starts is a
 //! child of the run's process and ends with it. `server.log` contains its output. `server.json` contains command, hashes and process of either.
 
 mod activity;

@@ -10,7 +10,7 @@ use regatta_types::{
 use serde_json::Value;
 
 use super::{
-    answer::{AnswerError, beginning},
+    answer::{AnswerError, beginning, expect_at_most},
     http::Connection,
     request_error::RequestError,
     run_server::RunServer,
@@ -134,6 +134,7 @@ impl SpeechStream {
             transcribe,
             content_type,
             tokenizer,
+            recordings,
             ..
         } = &**requests;
         response.clear();
@@ -159,7 +160,11 @@ impl SpeechStream {
             .as_ref()
             .and_then(|pointer| value.pointer(pointer)?.as_u64());
         let tokens = match (stated, tokenizer) {
-            (Some(count), _) => usize::try_from(count).unwrap_or(usize::MAX),
+            (Some(count), _) => {
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                expect_at_most(count, 1 + recordings.max_tokens)?;
+                count
+            }
             // The model has also generated the token that ends a transcript.
             (None, Some(tokenizer)) => {
                 1 + tokenizer
