@@ -107,7 +107,7 @@ impl Week {
         let run = &self.runs(&["--campaign", "week/large"])[0];
         assert_eq!(run["settings"], json!({ "batch_size": 16 }));
         assert_eq!(
-            (&run["campaign"], &run["variant"], &run["state"]),
+            (&run["campaign"], &run["variant"], &run["requested_state"]),
             (&json!("week"), &json!("large"), &json!("as-is"))
         );
         let table = self.text(&["runs", "list"]);

@@ -89,11 +89,15 @@ fn complete(named: Named, current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Returns the workspace that the command line to complete names.
 fn named_workspace() -> Option<PathBuf> {
-    let words: Vec<_> = env::args_os().collect();
-    let option = words.iter().position(|word| word == "--workspace");
-    option
-        .and_then(|at| words.get(at + 1))
-        .cloned()
+    let arguments: Vec<_> = env::args_os().collect();
+    let named = arguments.iter().enumerate().find_map(|(at, argument)| {
+        if argument == "--workspace" {
+            return arguments.get(at + 1).cloned();
+        }
+        let value = argument.to_str()?.strip_prefix("--workspace=")?;
+        Some(value.into())
+    });
+    named
         .or_else(|| env::var_os(super::context::WORKSPACE_VARIABLE))
         .map(PathBuf::from)
 }

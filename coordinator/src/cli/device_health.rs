@@ -206,21 +206,20 @@ pub(super) fn clear(
     store: &Store,
 ) -> Result<(), Failure> {
     let rows = devices.find(store)?;
+    // Nothing is changed when one of them cannot be cleared.
+    if let Some(row) = rows.iter().find(|row| row.duplicated) {
+        return Err(
+            Failure::misuse(format!("two agents still use the identity of {}", row.name)).hint(
+                "stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a new key",
+            ),
+        );
+    }
     for row in &rows {
-        let name = &row.name;
-        if row.duplicated {
-            return Err(
-                Failure::misuse(format!("two agents still use the identity of {name}")).hint(
-                    "stop one of them; `regatta-agent enroll --new-identity TOKEN` gives the copy a new key",
-                ),
-            );
-        }
-        if !change(row, HealthChange::Cleared(note), store)? {
-            return Err(Failure::misuse(format!(
-                "{name} had no findings; it is {}",
-                described(&row.health)
-            ))
-            .hint(remedy(row)));
+        let is_cleared = change(row, HealthChange::Cleared(note), store)?;
+        // Among several devices, some may have none.
+        if !is_cleared && rows.len() == 1 {
+            let (name, health) = (&row.name, described(&row.health));
+            return Err(Failure::misuse(format!("{name} had no findings; it is {health}")).hint(remedy(row)));
         }
     }
     print(&rows, context, store, |row, after| {

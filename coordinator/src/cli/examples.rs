@@ -1,4 +1,4 @@
-//! Examples in the help of commands that have no longer one where they are declared.
+//! Examples for the help of commands whose declaration has none.
 
 /// Commands with examples: a command line, and what it does.
 const EXAMPLES: &[(&str, &[(&str, &str)])] = &[

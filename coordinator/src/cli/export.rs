@@ -19,7 +19,7 @@ use super::{
 use crate::exit::Failure;
 use regatta_lab_runs::MANIFEST;
 use regatta_lab_store::{RunRow, Store, workspace::Workspace};
-use regatta_lab_views::lookup;
+use regatta_lab_views::{lookup, wording};
 
 /// How to check a copy.
 const CHECK_ADVICE: &str = "check them there with `sha256sum -c SHA256SUMS`";
@@ -63,10 +63,13 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let rows = match &args.campaign {
         None => lookup::runs(store, &args.runs)?,
-        Some(words) => {
-            let campaign = lookup::campaign_runs(store, words)?;
+        Some(name) => {
+            let campaign = lookup::campaign_runs(store, name)?;
             let mut rows = store.runs().all()?;
             rows.retain(|row| row.recorded.is_some() && campaign.contains(row));
+            if rows.is_empty() {
+                return Err(Failure::misuse(format!("campaign {name} has no recorded run")));
+            }
             rows
         }
     };
@@ -88,7 +91,11 @@ pub(super) fn run(
         return Ok(());
     }
     context.print(&json!({ "exported": exported }), || {
-        format!("exported {} runs to {}", exported.len(), args.output.display())
+        format!(
+            "exported {} to {}",
+            wording::count_of_runs(exported.len()),
+            args.output.display()
+        )
     })?;
     Ok(())
 }

@@ -112,7 +112,7 @@ impl Wait<'_> {
                 let was_full = mem::replace(&mut is_disk_full, self.workspace.is_disk_full());
                 if is_disk_full && !was_full {
                     view.note(&format!(
-                        "the disk of {} is full: logs are not accepted, and runs do not end, until there is space; {}",
+                        "the disk of {} is full: logs are not accepted, and runs do not end, until there is space; free some with `{}`",
                         self.workspace.root().display(),
                         self.context.command("runs prune --older-than 30d")
                     ));

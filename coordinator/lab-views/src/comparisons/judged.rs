@@ -91,7 +91,7 @@ pub fn report(
     })
 }
 
-/// Returns the recorded conditions in which the runs of the sides differ. Those that only differ within both sides alike are left out.
+/// Returns the recorded conditions in which the runs of the sides differ. A condition with the same set of values on both sides is left out.
 fn differences(a: &Selected, b: &Selected, all: &Runs<'_>) -> Vec<SideDifference> {
     let rows: BTreeMap<RunId, &RunRow> = all.rows.iter().map(|row| (row.id, row)).collect();
     let conditions = |side: &Selected| {

@@ -1,4 +1,4 @@
-//! The time zone of texts. It is UTC, as in documents, until a command line with a person before it changes it.
+//! The time zone of printed times: UTC, until a command that prints for a person sets that of this machine.
 
 use std::sync::OnceLock;
 

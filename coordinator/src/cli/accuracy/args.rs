@@ -1,6 +1,6 @@
 //! The command line of `regatta accuracy`, and the logs that it names.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use regatta_accuracy::LabelType;
 use regatta_types::{Mode, RunId, documents::RunPhase};
@@ -22,8 +22,8 @@ regatta accuracy [OPTIONS] <RUN>... | --all [-- <OPTIONS>...]
 Examples:
   regatta accuracy last
       the accuracy of the newest run
-  regatta accuracy --all --official accuracy-imagenet.py
-      every accuracy run, with the reference script, whose output a submission needs
+  regatta accuracy --all --benchmark resnet50 --official accuracy-imagenet.py
+      every accuracy run of a benchmark, with the reference script, whose output a submission needs
   regatta accuracy resnet50 --log mlperf_log_accuracy.json
       a log that does not belong to a run")]
 pub(in crate::cli) struct Args {
@@ -33,6 +33,9 @@ pub(in crate::cli) struct Args {
     /// Every recorded accuracy run
     #[arg(long, conflicts_with_all = ["run", "log"])]
     all: bool,
+    /// With --all, only runs of this benchmark
+    #[arg(long, value_name = "BENCHMARK", requires = "all")]
+    benchmark: Option<String>,
     /// Accuracy logs of the benchmark; each is judged separately
     #[arg(long, value_name = "FILE", num_args = 1..)]
     log: Vec<PathBuf>,
@@ -71,8 +74,22 @@ pub(super) struct AccuracyLog {
 }
 
 impl Args {
-    /// Returns the logs that the user named.
+    /// Returns the logs that the user named: of one benchmark, if its script judges them too.
     pub(super) fn logs(&self, context: &Context) -> Result<Vec<AccuracyLog>, Failure> {
+        let logs = self.named_logs(context)?;
+        let benchmarks: BTreeSet<&str> = logs.iter().map(|log| log.benchmark.as_str()).collect();
+        if self.official.is_some() && benchmarks.len() > 1 {
+            let benchmarks: Vec<&str> = benchmarks.into_iter().collect();
+            return Err(Failure::misuse(format!(
+                "--official is the script of one benchmark, and the runs are of {}",
+                benchmarks.join(", ")
+            ))
+            .hint("`--all --benchmark NAME` selects those of one"));
+        }
+        Ok(logs)
+    }
+
+    fn named_logs(&self, context: &Context) -> Result<Vec<AccuracyLog>, Failure> {
         if !self.log.is_empty() {
             let [benchmark] = self.run.as_slice() else {
                 return Err(Failure::misuse("--log needs exactly one benchmark"));
@@ -87,11 +104,21 @@ impl Args {
         let (workspace, store) = context.open_store()?;
         if self.all {
             let mut rows = store.runs().all()?;
-            rows.retain(|row| row.state.phase == RunPhase::Done && log_of(row, &workspace).is_some());
+            let is_selected =
+                |row: &RunRow| self.benchmark.as_ref().is_none_or(|name| *name == row.benchmark);
+            rows.retain(|row| {
+                is_selected(row) && row.state.phase == RunPhase::Done && log_of(row, &workspace).is_some()
+            });
             rows.reverse();
             if rows.is_empty() {
-                return Err(Failure::misuse("no recorded run has an accuracy log")
-                    .hint("`regatta run --mode AccuracyOnly` writes one"));
+                let of_which = self
+                    .benchmark
+                    .as_ref()
+                    .map_or(String::new(), |name| format!(" of {name}"));
+                return Err(
+                    Failure::misuse(format!("no recorded run{of_which} has an accuracy log"))
+                        .hint("`regatta run --mode AccuracyOnly` writes one"),
+                );
             }
             return Ok(rows.iter().filter_map(|row| log_of(row, &workspace)).collect());
         }

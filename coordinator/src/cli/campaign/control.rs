@@ -39,7 +39,7 @@ pub(in crate::cli) struct AbortArgs {
 pub(in crate::cli) struct RetryArgs {
     /// The campaign
     name: String,
-    /// Try only cells again that failed for this cause: device, infrastructure, precondition, workload, invalid or operator
+    /// Retry only the cells that failed for this cause: device, infrastructure, precondition, workload, invalid or operator
     #[arg(long, value_name = "CAUSE")]
     cause: Option<EndCause>,
     /// Try cells again that were skipped, for example because the deadline had passed
